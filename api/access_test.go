@@ -17,6 +17,7 @@ import (
 	"netsplit/api"
 	"netsplit/api/client"
 	"netsplit/api/trust"
+	"netsplit/model"
 )
 
 func operations(t *testing.T) []string {
@@ -74,7 +75,7 @@ func TestNobodyIsLetInWithoutCredentials(t *testing.T) {
 			t.Errorf("health tells a stranger %v", out)
 		}
 	}
-	if list, _, err := f.ListCampaigns(0, ""); err != nil || len(list) != 1 {
+	if list, _, err := f.ListCampaigns(model.CampaignFilter{}, 0, ""); err != nil || len(list) != 1 {
 		t.Errorf("%d campaigns, %v", len(list), err)
 	}
 	srv := start(t, handler(t, f))

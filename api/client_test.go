@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -72,14 +73,36 @@ func TestClientReachesEverything(t *testing.T) {
 	check("replay", replay.Spec.Replay == "c-1-r0001" && replay.Spec.Runs == 10, err)
 	got, err := c.Campaign(ctx, made.ID)
 	check("campaign", cmp.Equal(got, made), err)
-	cs, err := read[wire.Campaigns](srv, "/v1/campaigns?limit=1")
+	cs, err := c.Campaigns(ctx, wire.CampaignFilter{Target: "gossip", State: "done"}, 0, "")
+	check("done campaigns", len(cs.Items) == 1 && cs.Items[0].ID == "c-1", err)
+	cs, err = read[wire.Campaigns](srv, "/v1/campaigns?limit=1")
 	check("campaigns", len(cs.Items) == 1 && cs.Next != "", err)
 	cs, err = read[wire.Campaigns](srv, "/v1/campaigns?limit=1&cursor="+cs.Next)
 	check("second page", len(cs.Items) == 1 && cs.Items[0].ID == made.ID && cs.Next != "", err)
 	got, err = c.CancelCampaign(ctx, made.ID)
 	check("cancel", got.State == "cancelled", err)
-	runs, err := c.Runs(ctx, "c-1", 0, "")
+	runs, err := c.Runs(ctx, wire.RunFilter{Campaign: "c-1"}, 0, "")
 	check("runs", len(runs.Items) == 3, err)
+	of, err := read[wire.Runs](srv, "/v1/campaigns/c-1/runs")
+	check("runs of a campaign", cmp.Equal(of, runs), err)
+	some, err := c.Runs(ctx, wire.RunFilter{Target: "gossip", Verdict: runs.Items[1].Verdict.Value}, 0, "")
+	check("runs with a verdict", len(some.Items) > 0 && some.Items[0].Verdict.Value == runs.Items[1].Verdict.Value, err)
+	some, err = c.Runs(ctx, wire.RunFilter{Target: "gossi"}, 0, "")
+	check("runs of no target", len(some.Items) == 0, err)
+	if _, err := c.Runs(ctx, wire.RunFilter{Campaign: "c-none"}, 0, ""); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("runs of no campaign: %v", err)
+	}
+	if _, err := c.Runs(ctx, wire.RunFilter{Verdict: "fine"}, 0, ""); !errors.Is(err, model.ErrInvalid) {
+		t.Errorf("runs with no verdict: %v", err)
+	}
+	logs, err := c.RunLogs(ctx, "c-1-r0001")
+	check("logs", len(logs) == 1 && logs[0].Name == "n1-redis.log", err)
+	if log, err := c.RunLog(ctx, "c-1-r0001", "packets.pcapng"); err != nil {
+		t.Error(err)
+	} else {
+		b, err := io.ReadAll(log)
+		check("log", string(b) == "[7]", errors.Join(err, log.Close()))
+	}
 	up, err := c.UploadTarget(ctx, []byte("an archive"))
 	check("upload", up == wire.Target{Name: "gossip:000000000010", Uploaded: true, Newest: true}, err)
 	ts, err := read[wire.Targets](srv, "/v1/targets")
@@ -185,7 +208,7 @@ func TestClientRepeatsWhatGotNoAnswer(t *testing.T) {
 	if _, err := connect(t, srv.URL, token).CreateCampaign(context.Background(), wire.CampaignSpec{Target: "gossip"}, 0); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := f.ListCampaigns(0, "")
+	list, _, err := f.ListCampaigns(model.CampaignFilter{}, 0, "")
 	if err != nil || len(list) != 2 || calls.Load() != 2 {
 		t.Errorf("%d campaigns after %d calls, %v", len(list)-1, calls.Load(), err)
 	}

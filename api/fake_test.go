@@ -95,8 +95,8 @@ func (f *fakeService) Campaign(_ context.Context, id string) (model.Campaign, er
 	return f.GetCampaign(id)
 }
 
-func (f *fakeService) Campaigns(_ context.Context, limit int, cursor string) ([]model.Campaign, string, error) {
-	return f.ListCampaigns(limit, cursor)
+func (f *fakeService) Campaigns(_ context.Context, of model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error) {
+	return f.ListCampaigns(of, limit, cursor)
 }
 
 func (f *fakeService) CancelCampaign(ctx context.Context, id string) (model.Campaign, error) {
@@ -120,11 +120,13 @@ func (f *fakeService) ResumeCampaign(ctx context.Context, id string) (model.Camp
 	return c, f.PutCampaign(c)
 }
 
-func (f *fakeService) Runs(_ context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error) {
-	if _, err := f.GetCampaign(campaign); err != nil {
-		return nil, "", err
+func (f *fakeService) Runs(_ context.Context, of model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error) {
+	if of.Campaign != "" {
+		if _, err := f.GetCampaign(of.Campaign); err != nil {
+			return nil, "", err
+		}
 	}
-	return f.ListRuns(campaign, limit, cursor)
+	return f.ListRuns(of, limit, cursor)
 }
 
 func (f *fakeService) Run(_ context.Context, id string) (model.RunSummary, error) {
@@ -140,6 +142,18 @@ func (f *fakeService) RunFile(_ context.Context, id, name string) (*os.File, err
 		return nil, fmt.Errorf("%w: run %s left no %s", model.ErrNotFound, id, name)
 	}
 	return file, nil
+}
+
+func (f *fakeService) RunLogs(_ context.Context, id string) ([]model.LogFile, error) {
+	_, err := f.GetRun(id)
+	return []model.LogFile{{Name: "n1-redis.log", Bytes: 12}}, err
+}
+
+func (f *fakeService) RunLog(ctx context.Context, id, name string) (*os.File, error) {
+	if strings.HasPrefix(name, "/") {
+		return nil, fmt.Errorf("%w: %q is no name of a log file", model.ErrInvalid, name)
+	}
+	return f.RunFile(ctx, id, name)
 }
 
 func (f *fakeService) QueryRun(_ context.Context, id, sql string, rows int) (model.QueryResult, error) {

@@ -43,8 +43,13 @@ type partitionOutput struct {
 	Body     wire.PartitionStatus
 }
 
-func (s *server) listCampaigns(ctx context.Context, in *PageParams) (*body[wire.Campaigns], error) {
-	list, next, err := s.Service.Campaigns(ctx, in.Limit, in.Cursor)
+type campaignsInput struct {
+	wire.CampaignFilter
+	PageParams
+}
+
+func (s *server) listCampaigns(ctx context.Context, in *campaignsInput) (*body[wire.Campaigns], error) {
+	list, next, err := s.Service.Campaigns(ctx, in.CampaignFilter.Model(), in.Limit, in.Cursor)
 	if err != nil {
 		return nil, fromService(err)
 	}
@@ -138,13 +143,26 @@ func (s *server) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutp
 	return campaignAnswer(wire.FromCampaign(c)), nil
 }
 
-type runsInput struct {
+type campaignRunsInput struct {
 	IDParam
 	PageParams
 }
 
+func (s *server) listCampaignRuns(ctx context.Context, in *campaignRunsInput) (*body[wire.Runs], error) {
+	return s.runs(ctx, model.RunFilter{Campaign: in.ID}, in.PageParams)
+}
+
+type runsInput struct {
+	wire.RunFilter
+	PageParams
+}
+
 func (s *server) listRuns(ctx context.Context, in *runsInput) (*body[wire.Runs], error) {
-	list, next, err := s.Service.Runs(ctx, in.ID, in.Limit, in.Cursor)
+	return s.runs(ctx, in.RunFilter.Model(), in.PageParams)
+}
+
+func (s *server) runs(ctx context.Context, f model.RunFilter, p PageParams) (*body[wire.Runs], error) {
+	list, next, err := s.Service.Runs(ctx, f, p.Limit, p.Cursor)
 	if err != nil {
 		return nil, fromService(err)
 	}

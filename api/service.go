@@ -20,7 +20,8 @@ type Service interface {
 	// CreateCampaign queues a campaign and returns at once.
 	CreateCampaign(ctx context.Context, spec model.CampaignSpec) (model.Campaign, error)
 	Campaign(ctx context.Context, id string) (model.Campaign, error)
-	Campaigns(ctx context.Context, limit int, cursor string) ([]model.Campaign, string, error)
+	// Campaigns lists the newest first.
+	Campaigns(ctx context.Context, f model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error)
 	// CancelCampaign asks a campaign to stop. It is no error if it has ended.
 	CancelCampaign(ctx context.Context, id string) (model.Campaign, error)
 	// ResumeCampaign queues a campaign that failed, to continue where it was. It
@@ -28,12 +29,18 @@ type Service interface {
 	// a conflict.
 	ResumeCampaign(ctx context.Context, id string) (model.Campaign, error)
 
-	// Runs lists the runs of one campaign, the last one started first.
-	Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error)
+	// Runs lists the newest campaign's first, and of each the last one started first. A
+	// campaign of the filter that does not exist is ErrNotFound.
+	Runs(ctx context.Context, f model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error)
 	Run(ctx context.Context, id string) (model.RunSummary, error)
 	// RunFile opens a file of the run's directory; the name is one of RunFiles.
 	// A file that is not regular, or that a link leads to, is a conflict.
 	RunFile(ctx context.Context, id, name string) (*os.File, error)
+
+	// RunLogs lists what processes of a run printed and their log files, by name.
+	RunLogs(ctx context.Context, id string) ([]model.LogFile, error)
+	// RunLog opens one of them; it refuses what RunFile refuses.
+	RunLog(ctx context.Context, id, name string) (*os.File, error)
 
 	// Causes are what the failed runs of a campaign are of, the costliest first.
 	Causes(ctx context.Context, campaign string) ([]model.Cause, error)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 
+	"netsplit/api/wire"
 	"netsplit/model"
 )
 
@@ -111,9 +113,34 @@ func (s *server) fileRoutes() {
 		}
 	}
 	file.Responses = fileResponse(types...)
+	get(s, "/v1/runs/{id}/logs", "list-run-logs", "List what processes of a run printed, and their log files", s.listRunLogs)
+	log := operation(http.MethodGet, "/v1/runs/{id}/log", "get-run-log", "Get what a process of a run printed, or a log file of it", http.StatusOK)
+	log.Responses = fileResponse("text/plain")
+	huma.Register(s.api, log, s.runLog)
 	huma.Register(s.api, file, func(ctx context.Context, in *fileInput) (*huma.StreamResponse, error) {
 		return s.runFile(ctx, in.ID, in.Name)
 	})
+}
+
+func (s *server) listRunLogs(ctx context.Context, in *IDParam) (*body[wire.LogFiles], error) {
+	list, err := s.Service.RunLogs(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.LogFiles]{wire.LogFiles{Items: list}}, nil
+}
+
+type logInput struct {
+	IDParam
+	Name string `query:"name" required:"true" minLength:"1" maxLength:"1024" doc:"Name of the file, as the list of logs has it" example:"n1-redis.log"`
+}
+
+func (s *server) runLog(ctx context.Context, in *logInput) (*huma.StreamResponse, error) {
+	f, err := s.Service.RunLog(ctx, in.ID, in.Name)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return serveFile(f, "text/plain; charset=utf-8")
 }
 
 func fileResponse(types ...string) map[string]*huma.Response {
@@ -141,6 +168,11 @@ func (s *server) runFile(ctx context.Context, id, name string) (*huma.StreamResp
 	if err != nil {
 		return nil, fromService(err)
 	}
+	return serveFile(f, contentType)
+}
+
+// serveFile sends a file and closes it.
+func serveFile(f *os.File, contentType string) (*huma.StreamResponse, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fromService(errors.Join(err, f.Close()))
@@ -152,6 +184,6 @@ func (s *server) runFile(ctx context.Context, id, name string) (*huma.StreamResp
 		// A report shows text that the target chose. It runs as a site of its
 		// own and cannot speak for this one.
 		w.Header().Set("Content-Security-Policy", "sandbox allow-scripts allow-downloads")
-		http.ServeContent(w, r, name, st.ModTime(), f)
+		http.ServeContent(w, r, "", st.ModTime(), f)
 	}}, nil
 }

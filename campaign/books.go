@@ -37,7 +37,9 @@ func (s *Service) booksOf(j *job) (*books, error) {
 
 func (s *Service) readBooks(campaign string) (*books, error) {
 	b := &books{observed: map[string]model.Invariant{}, findings: map[string]model.Finding{}, marks: map[string]check.Mark{}}
-	rows, err := all(func(c string) ([]model.RunRow, string, error) { return s.store.ListRuns(campaign, page, c) })
+	rows, err := all(func(c string) ([]model.RunRow, string, error) {
+		return s.store.ListRuns(model.RunFilter{Campaign: campaign}, page, c)
+	})
 	if err != nil {
 		return nil, err
 	}

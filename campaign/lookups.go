@@ -39,11 +39,15 @@ func all[T any](next func(cursor string) ([]T, string, error)) ([]T, error) {
 }
 
 func (s *Service) allCampaigns() ([]model.Campaign, error) {
-	return all(func(c string) ([]model.Campaign, string, error) { return s.store.ListCampaigns(page, c) })
+	return all(func(c string) ([]model.Campaign, string, error) {
+		return s.store.ListCampaigns(model.CampaignFilter{}, page, c)
+	})
 }
 
 func (s *Service) allRuns(campaign string) ([]model.RunSummary, error) {
-	rows, err := all(func(c string) ([]model.RunRow, string, error) { return s.store.ListRuns(campaign, page, c) })
+	rows, err := all(func(c string) ([]model.RunRow, string, error) {
+		return s.store.ListRuns(model.RunFilter{Campaign: campaign}, page, c)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -146,16 +150,18 @@ func (s *Service) Campaign(ctx context.Context, id string) (model.Campaign, erro
 }
 
 // Campaigns lists campaigns, newest first.
-func (s *Service) Campaigns(ctx context.Context, limit int, cursor string) ([]model.Campaign, string, error) {
-	return s.store.ListCampaigns(limit, cursor)
+func (s *Service) Campaigns(ctx context.Context, f model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error) {
+	return s.store.ListCampaigns(f, limit, cursor)
 }
 
-// Runs lists the runs of a campaign, the last one started first.
-func (s *Service) Runs(ctx context.Context, campaign string, limit int, cursor string) ([]model.RunRow, string, error) {
-	if _, err := s.store.GetCampaign(campaign); err != nil {
-		return nil, "", err
+// Runs lists runs: the newest campaign's first, and of each the last one started first.
+func (s *Service) Runs(ctx context.Context, f model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error) {
+	if f.Campaign != "" {
+		if _, err := s.store.GetCampaign(f.Campaign); err != nil {
+			return nil, "", err
+		}
 	}
-	runs, next, err := s.store.ListRuns(campaign, limit, cursor)
+	runs, next, err := s.store.ListRuns(f, limit, cursor)
 	for i := range runs {
 		check.CompleteVerdict(&runs[i].Verdict)
 	}
@@ -171,11 +177,49 @@ func (s *Service) Run(ctx context.Context, id string) (model.RunSummary, error) 
 
 // RunFile opens a file of a run's record.
 func (s *Service) RunFile(ctx context.Context, id, name string) (*os.File, error) {
+	return s.openOfRun(id, filepath.Base(name))
+}
+
+// RunLogs lists the files that processes of a run wrote.
+func (s *Service) RunLogs(ctx context.Context, id string) ([]model.LogFile, error) {
 	sum, err := s.store.GetRun(id)
 	if err != nil {
 		return nil, err
 	}
-	f, err := regular.Open(s.cfg.RunsDir, filepath.Join(sum.Campaign, sum.Run, filepath.Base(name)))
+	dir := filepath.Join(s.cfg.RunsDir, sum.Campaign, sum.Run, rundir.LogsDir)
+	out := []model.LogFile{}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // it follows no links
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		i, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		out = append(out, model.LogFile{Name: name, Bytes: i.Size()})
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) && len(out) == 0 {
+		return out, nil
+	}
+	return out, err
+}
+
+// RunLog opens a file that processes of a run wrote.
+func (s *Service) RunLog(ctx context.Context, id, name string) (*os.File, error) {
+	if !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("%w: %q is no name of a log file: list those of the run", model.ErrInvalid, name)
+	}
+	return s.openOfRun(id, filepath.Join(rundir.LogsDir, name))
+}
+
+func (s *Service) openOfRun(id, name string) (*os.File, error) {
+	sum, err := s.store.GetRun(id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := regular.Open(s.cfg.RunsDir, filepath.Join(sum.Campaign, sum.Run, name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: run %s has no %s: it ended before, or its folder was cleaned up", model.ErrNotFound, id, name)

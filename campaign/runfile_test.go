@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,31 @@ func TestAFileOfARunIsARegularOneInItsFolder(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	f.Close()
+	logs := filepath.Join(dir, rundir.LogsDir)
+	if err := errors.Join(os.MkdirAll(filepath.Join(logs, "n1"), 0o700), os.Symlink(elsewhere, filepath.Join(logs, "n2"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(elsewhere, rundir.MetaFile), filepath.Join(logs, "n1", "link.log")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(logs, "n1", "server.log"), "it began")
+	list, err := s.RunLogs(t.Context(), "r1")
+	if want := []model.LogFile{{Name: "n1/server.log", Bytes: 8}}; err != nil || !slices.Equal(list, want) {
+		t.Errorf("%v, %v, want %v", list, err, want)
+	}
+	if f, err = s.RunLog(t.Context(), "r1", list[0].Name); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(f); err != nil || string(b) != "it began" {
+		t.Errorf("%q, %v", b, err)
+	}
+	f.Close()
+	for name, want := range map[string]error{"n1/none.log": model.ErrNotFound, "n1": model.ErrConflict, "n1/link.log": model.ErrConflict, "n2/" + rundir.MetaFile: model.ErrConflict,
+		"../" + rundir.MetaFile: model.ErrInvalid, "/etc/passwd": model.ErrInvalid, "n1/../../" + rundir.MetaFile: model.ErrInvalid} {
+		if f, err := s.RunLog(t.Context(), "r1", name); !errors.Is(err, want) {
+			t.Errorf("%s: %v, %v, want %v", name, f, err, want)
+		}
+	}
 	if _, err := s.RunFile(t.Context(), "r1", rundir.HistoryFile); !errors.Is(err, model.ErrNotFound) {
 		t.Errorf("a file that is not there: %v", err)
 	}

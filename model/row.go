@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -27,6 +28,41 @@ type RunRow struct {
 	Cost      Cost          `json:"cost"`
 	ProbeCost time.Duration `json:"probeCost,omitempty"`
 	Probes    int           `json:"probes,omitempty"`
+}
+
+// RunFilter says which runs a list has; an empty field takes all.
+type RunFilter struct {
+	Campaign string
+	Target   string
+	Strategy Strategy
+	Verdict  VerdictValue
+}
+
+// Takes says whether the list has a run.
+func (f RunFilter) Takes(r *RunRow) bool {
+	return (f.Campaign == "" || f.Campaign == r.Campaign) && (f.Target == "" || f.Target == r.Target) &&
+		(f.Strategy == "" || f.Strategy == r.Strategy) && (f.Verdict == "" || f.Verdict == r.Verdict.Value)
+}
+
+// LogFile is a file that processes of a run wrote: what one printed, or a log file of it.
+type LogFile struct {
+	Name  string `json:"name"` // with / between folder and file
+	Bytes int64  `json:"bytes"`
+}
+
+// CampaignFilter says which campaigns a list has; an empty field takes all. Target is a
+// target as campaigns name it, without a release and, of an upload, a version: it takes
+// campaigns on all of these.
+type CampaignFilter struct {
+	Target string
+	State  CampaignState
+}
+
+// Takes says whether the list has a campaign.
+func (f CampaignFilter) Takes(c *Campaign) bool {
+	t := c.Spec.Target
+	rest, ok := strings.CutPrefix(t, f.Target)
+	return (f.Target == "" || ok && (rest == "" || strings.ContainsAny(rest[:1], "@:"))) && (f.State == "" || f.State == c.State)
 }
 
 // Row is what a list says of the run.

@@ -34,7 +34,7 @@ type Problem struct {
 	Errors []struct {
 		Message  string `json:"message"`
 		Location string `json:"location"`
-	} `json:"errors"`
+	} `json:"errors,omitempty"`
 }
 
 // Error is the detail and what was wrong where.
@@ -226,9 +226,15 @@ func (c *Client) ResumeCampaign(ctx context.Context, campaign string) (wire.Camp
 	return call[wire.Campaign](ctx, c, http.MethodPost, "/v1/campaigns/"+id(campaign)+"/resume", nil, 0)
 }
 
-// Runs lists one page of the runs of a campaign, the last one started first.
-func (c *Client) Runs(ctx context.Context, campaign string, limit int, cursor string) (wire.Runs, error) {
-	return get[wire.Runs](ctx, c, query("/v1/campaigns/"+id(campaign)+"/runs", "limit", num(limit), "cursor", cursor))
+// Campaigns lists one page of campaigns, newest first.
+func (c *Client) Campaigns(ctx context.Context, f wire.CampaignFilter, limit int, cursor string) (wire.Campaigns, error) {
+	return get[wire.Campaigns](ctx, c, query("/v1/campaigns", "target", f.Target, "state", f.State, "limit", num(limit), "cursor", cursor))
+}
+
+// Runs lists one page of runs: the newest campaign's first, and of each the last one
+// started first.
+func (c *Client) Runs(ctx context.Context, f wire.RunFilter, limit int, cursor string) (wire.Runs, error) {
+	return get[wire.Runs](ctx, c, query("/v1/runs", "campaign", f.Campaign, "target", f.Target, "strategy", f.Strategy, "verdict", f.Verdict, "limit", num(limit), "cursor", cursor))
 }
 
 // Causes lists one page of the causes of a campaign's failed runs, the costliest first.
@@ -239,6 +245,21 @@ func (c *Client) Causes(ctx context.Context, campaign string, limit int, cursor 
 // Run shows a run.
 func (c *Client) Run(ctx context.Context, run string) (wire.Run, error) {
 	return get[wire.Run](ctx, c, "/v1/runs/"+id(run))
+}
+
+// RunLogs lists what processes of a run printed, and their log files.
+func (c *Client) RunLogs(ctx context.Context, run string) ([]model.LogFile, error) {
+	out, err := get[wire.LogFiles](ctx, c, "/v1/runs/"+id(run)+"/logs")
+	return out.Items, err
+}
+
+// RunLog opens one of them.
+func (c *Client) RunLog(ctx context.Context, run, name string) (io.ReadCloser, error) {
+	res, err := c.open(ctx, http.MethodGet, query("/v1/runs/"+id(run)+"/log", "name", name), nil, http.Header{})
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
 }
 
 // Findings lists one page of the findings of a campaign, or of all if that is

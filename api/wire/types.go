@@ -323,6 +323,11 @@ type Runs struct {
 	Next  string   `json:"next,omitempty" doc:"Cursor of the next page; absent on the last"`
 }
 
+// LogFiles are the files that processes of a run wrote, by name.
+type LogFiles struct {
+	Items []model.LogFile `json:"items"`
+}
+
 // Finding is a distinct failure of a campaign.
 type Finding struct {
 	ID         string   `json:"id"`

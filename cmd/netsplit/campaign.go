@@ -91,7 +91,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	show.register(f)
 	conn.register(c)
-	c.AddCommand(resumeCommand(conn), cancelCommand(conn))
+	c.AddCommand(campaignListCommand(conn), campaignShowCommand(conn), resumeCommand(conn), cancelCommand(conn))
 	return c
 }
 
@@ -142,18 +142,42 @@ func cancelCommand(conn *daemonFlags) *cobra.Command {
 	return c
 }
 
+// summarise tells how a campaign ended, and returns what the exit status says.
 func summarise(c *cobra.Command, m made) error {
+	found, verdicts, err := tellCampaign(c, m)
+	if err != nil {
+		return err
+	}
+	switch camp := m.campaign; {
+	case m.interrupted:
+		return &exitError{code: exitInterrupted}
+	case camp.State == string(model.CampaignFailed):
+		return fmt.Errorf("the campaign failed: %s", camp.Reason)
+	case camp.State == string(model.CampaignCancelled) && camp.Spec.StopWhenSuspect && len(camp.Warnings) > 0:
+		return &exitError{exitUndecided, fmt.Errorf("%s: %s", camp.Reason, camp.Warnings[0].Text)}
+	case slices.ContainsFunc(found, func(f wire.Finding) bool { return f.Class != string(model.Documented) }):
+		return &exitError{code: exitFindings}
+	case len(camp.Undecided) > 0:
+		return &exitError{exitUndecided, fmt.Errorf("no fault run could be judged, so nothing is known about the target under partitions:\n  %s", strings.Join(camp.Undecided, "\n  "))}
+	case verdicts.decided() == 0:
+		return &exitError{exitUndecided, fmt.Errorf("no run could be judged: all are unknown or vacuous")}
+	}
+	return nil
+}
+
+// tellCampaign tells what a campaign has found so far.
+func tellCampaign(c *cobra.Command, m made) ([]wire.Finding, verdictCount, error) {
 	cl, camp, dir := m.client, m.campaign, m.dir
 	ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
 	defer stop()
 	out := c.OutOrStdout()
 	found, err := allFindings(ctx, cl, camp.ID)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	verdicts, times, err := countRuns(ctx, cl, camp.ID)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	printHeadline(out, found)
 	for _, w := range camp.Warnings {
@@ -178,7 +202,7 @@ func summarise(c *cobra.Command, m made) error {
 	printFindings(out, found, dir, camp.ID)
 	if camp.Spec.Strategy == string(model.StrategySequences) {
 		if err := printCauses(ctx, out, cl, camp.ID); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	if dir != "" {
@@ -187,21 +211,7 @@ func summarise(c *cobra.Command, m made) error {
 			fmt.Fprintf(out, "what became of all that it could have run: %s policy report %s --runs-dir %s\n", os.Args[0], camp.ID, dir)
 		}
 	}
-	switch {
-	case m.interrupted:
-		return &exitError{code: exitInterrupted}
-	case camp.State == string(model.CampaignFailed):
-		return fmt.Errorf("the campaign failed: %s", camp.Reason)
-	case camp.State == string(model.CampaignCancelled) && camp.Spec.StopWhenSuspect && len(camp.Warnings) > 0:
-		return &exitError{exitUndecided, fmt.Errorf("%s: %s", camp.Reason, camp.Warnings[0].Text)}
-	case slices.ContainsFunc(found, func(f wire.Finding) bool { return f.Class != string(model.Documented) }):
-		return &exitError{code: exitFindings}
-	case len(camp.Undecided) > 0:
-		return &exitError{exitUndecided, fmt.Errorf("no fault run could be judged, so nothing is known about the target under partitions:\n  %s", strings.Join(camp.Undecided, "\n  "))}
-	case verdicts.decided() == 0:
-		return &exitError{exitUndecided, fmt.Errorf("no run could be judged: all are unknown or vacuous")}
-	}
-	return nil
+	return found, verdicts, nil
 }
 
 func replayCommandLine(dir, run string) string {
@@ -284,7 +294,7 @@ func countRuns(ctx context.Context, cl *client.Client, campaign string) (verdict
 func allRuns(ctx context.Context, cl *client.Client, campaign string) ([]wire.RunRow, error) {
 	var out []wire.RunRow
 	for cursor := ""; ; {
-		page, err := cl.Runs(ctx, campaign, 200, cursor)
+		page, err := cl.Runs(ctx, wire.RunFilter{Campaign: campaign}, 200, cursor)
 		if err != nil {
 			return nil, err
 		}
@@ -334,11 +344,13 @@ func madeOn(spec wire.CampaignSpec) string {
 
 // storeIn says whether a runs directory holds a store: what was mistyped is not
 // made.
+func storePath(runsDir string) string { return filepath.Join(runsDir, "netsplit.db") }
+
 func storeIn(runsDir string) error {
 	if runsDir == "" {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(runsDir, "netsplit.db")); err != nil {
+	if _, err := os.Stat(storePath(runsDir)); err != nil {
 		return usage("no store in --runs-dir %s: name the --runs-dir of the campaign (%w)", runsDir, err)
 	}
 	return nil
@@ -391,24 +403,20 @@ func targetName(specified string) string {
 
 func invariantsCommand(conn *daemonFlags) *cobra.Command {
 	var of, runsDir string
+	var o output
 	c := &cobra.Command{
 		Use: "invariants", Short: "list mined invariants; pin or drop one", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, args []string) (err error) {
-			if err := storeIn(runsDir); err != nil {
-				return err
-			}
-			cl, _, end, err := conn.connect(c.Context(), runsDir)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, end()) }()
-			list, err := cl.Invariants(c.Context(), targetName(of))
-			if err != nil {
-				return err
-			}
-			return printInvariants(c.OutOrStdout(), list)
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
+				list, err := cl.Invariants(ctx, targetName(of))
+				if err != nil {
+					return err
+				}
+				return printAll(o, c.OutOrStdout(), list, printInvariants)
+			})
 		},
 	}
+	o.register(c.Flags())
 	c.AddCommand(whyCommand())
 	asks := []*cobra.Command{c} // the store, or a daemon
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {

@@ -72,21 +72,52 @@ func (d *daemonFlags) client() (*client.Client, error) {
 func (d *daemonFlags) connect(ctx context.Context, runsDir string) (*client.Client, string, func() error, error) {
 	// With a runs directory of its own the command wants its own daemon.
 	if runsDir == "" {
-		c, err := d.client()
-		if err == nil {
-			_, err = c.Version(ctx)
-		}
+		c, err := d.running(ctx)
 		if err == nil {
 			return c, "", func() error { return nil }, nil
 		}
 		if d.addr != "" || !errors.Is(err, client.ErrNoDaemon) {
 			return nil, "", nil, err
 		}
-	}
-	if runsDir == "" {
-		runsDir = "runs"
+		runsDir = defaultRunsDir
 	}
 	return d.within(ctx, runsDir)
+}
+
+// defaultRunsDir is where records are that no daemon keeps.
+const defaultRunsDir = "runs"
+
+// running is the daemon that is named, or this user's own, if it answers.
+func (d *daemonFlags) running(ctx context.Context) (*client.Client, error) {
+	c, err := d.client()
+	if err == nil {
+		_, err = c.Version(ctx)
+	}
+	return c, err
+}
+
+// read has what is stored read: from a daemon, or from the store in runsDir. dir is that
+// folder, "" of a daemon. It makes no store.
+func (d *daemonFlags) read(c *cobra.Command, runsDir string, ask func(ctx context.Context, cl *client.Client, dir string) error) error {
+	ctx := c.Context()
+	if runsDir == "" {
+		cl, err := d.running(ctx)
+		if err == nil {
+			return ask(ctx, cl, "")
+		}
+		if _, missing := os.Stat(storePath(defaultRunsDir)); d.addr != "" || !errors.Is(err, client.ErrNoDaemon) || missing != nil {
+			return fmt.Errorf("%w; or name the folder of the records with --runs-dir", err)
+		}
+		runsDir = defaultRunsDir
+	}
+	if err := storeIn(runsDir); err != nil {
+		return err
+	}
+	cl, dir, end, err := d.within(ctx, runsDir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(ask(ctx, cl, dir), end())
 }
 
 // within starts a daemon in this process, which nobody else reaches.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,7 @@ import (
 func doctorCommand(conn *daemonFlags) *cobra.Command {
 	var file, openflow string
 	var wait time.Duration
-	var asJSON bool
+	var o output
 	var switches switchFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [--testbed FILE]",
@@ -58,7 +57,7 @@ two gates.`,
 			if err := c.Context().Err(); err != nil {
 				return err
 			}
-			if err := printDiagnosis(c.OutOrStdout(), d, asJSON); err != nil {
+			if err := printOne(o, c.OutOrStdout(), d, printDiagnosis); err != nil {
 				return err
 			}
 			if !d.OK {
@@ -71,7 +70,7 @@ two gates.`,
 	f.StringVar(&file, "testbed", "", "testbed file to examine; default: the testbed of a running daemon")
 	f.StringVar(&openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
 	f.DurationVar(&wait, "wait", 15*time.Second, "how long to wait for the switches to connect")
-	f.BoolVar(&asJSON, "json", false, "print the diagnosis as JSON")
+	o.register(f)
 	switches.registerTrust(f)
 	conn.register(cmd)
 	return cmd
@@ -131,12 +130,7 @@ func latest(all []string) []string {
 	return out
 }
 
-func printDiagnosis(out io.Writer, d model.Diagnosis, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(d)
-	}
+func printDiagnosis(out io.Writer, d model.Diagnosis) error {
 	t := newTable(out)
 	about := ""
 	for _, c := range d.Checks {

@@ -72,10 +72,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := rootCommand()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := &counter{to: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
+	if err != nil && out.bytes == 0 {
+		printProblem(c, err)
+	}
 	var exit *exitError
 	var file *sut.Error
 	switch {
@@ -107,7 +111,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	var conn daemonFlags
-	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), replayCommand(&conn), shrinkCommand(&conn), judgeCommand(), queryCommand(), checkCommand(), pointsCommand(), policyCommand(), invariantsCommand(&conn),
+	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), replayCommand(&conn), shrinkCommand(&conn), runsCommand(&conn), findingsCommand(&conn), logsCommand(&conn), judgeCommand(), queryCommand(), checkCommand(), pointsCommand(), policyCommand(), invariantsCommand(&conn),
 		labCommand(), testbedCommand(), doctorCommand(&conn), partitionCommand(&conn), accessCommand(&conn), scriptCommand(), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), agentCommand())
 	wantsCommand(root)
 	return root

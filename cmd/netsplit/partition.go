@@ -27,14 +27,16 @@ const tellAfter = time.Second
 
 func partitionCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{Use: "partition", Short: "cut and heal the testbed of a running daemon by hand"}
-	var p printer
-	c.PersistentFlags().BoolVar(&p.json, "json", false, "print what the API answers")
-	c.AddCommand(partitionCut(conn, &p), partitionHeal(conn, &p), partitionList(conn, &p), partitionShow(conn, &p))
+	var o output
+	c.AddCommand(partitionCut(conn, &o), partitionHeal(conn, &o), partitionList(conn, &o), partitionShow(conn, &o))
+	for _, sub := range c.Commands() {
+		o.register(sub.Flags())
+	}
 	conn.register(c.Commands()...)
 	return c
 }
 
-func partitionCut(conn *daemonFlags, print *printer) *cobra.Command {
+func partitionCut(conn *daemonFlags, o *output) *cobra.Command {
 	var spec wire.PartitionSpec
 	var only []string
 	var last time.Duration
@@ -80,7 +82,7 @@ of tcp or udp, or only packets that open TCP connections:
 				if spec, err = readPartition(c, file, args); err != nil {
 					return err
 				}
-				return cut(c, conn, print, spec, noWait)
+				return cut(c, conn, o, spec, noWait)
 			}
 			if !slices.Contains(model.Shapes(), model.Shape(args[0])) {
 				return usage("unknown shape %q: use one of %s", args[0], shapeNames())
@@ -108,7 +110,7 @@ of tcp or udp, or only packets that open TCP connections:
 				}
 				spec.Only = append(spec.Only, wire.Traffic{Proto: t.Proto, Port: int(t.Port), Opening: t.Opening, Messages: t.Messages})
 			}
-			return cut(c, conn, print, spec, noWait)
+			return cut(c, conn, o, spec, noWait)
 		},
 	}
 	f := cmd.Flags()
@@ -154,7 +156,7 @@ func readPartition(c *cobra.Command, file string, args []string) (spec wire.Part
 	return spec, nil
 }
 
-func cut(c *cobra.Command, conn *daemonFlags, print *printer, spec wire.PartitionSpec, noWait bool) error {
+func cut(c *cobra.Command, conn *daemonFlags, o *output, spec wire.PartitionSpec, noWait bool) error {
 	return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 		wait := tellAfter
 		if noWait {
@@ -167,7 +169,7 @@ func cut(c *cobra.Command, conn *daemonFlags, print *printer, spec wire.Partitio
 		if err != nil {
 			return err
 		}
-		if err := print.one(c.OutOrStdout(), p); err != nil {
+		if err := printOne(*o, c.OutOrStdout(), p, describePartition); err != nil {
 			return err
 		}
 		if !noWait && p.InForce == nil { // one for a short time may have been
@@ -207,7 +209,7 @@ func groupOf(arg string) ([]string, error) {
 	return hosts, nil
 }
 
-func partitionHeal(conn *daemonFlags, print *printer) *cobra.Command {
+func partitionHeal(conn *daemonFlags, o *output) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "heal NAME...", Short: "heal partitions, and wait until a packet passes again",
@@ -221,18 +223,23 @@ func partitionHeal(conn *daemonFlags, print *printer) *cobra.Command {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				if all {
 					names, err := cl.Reset(ctx)
-					return errors.Join(err, print.reset(c.OutOrStdout(), names, err))
+					return errors.Join(err, printOne(*o, c.OutOrStdout(), wire.Reset{Healed: append([]string{}, names...)}, func(out io.Writer, r wire.Reset) error {
+						return printReset(out, r.Healed, err)
+					}))
 				}
 				var errs []error
+				var healed []wire.PartitionStatus
 				for _, name := range args {
 					p, err := cl.DeletePartition(ctx, name, proofWait)
 					if err != nil {
 						errs = append(errs, err)
 						continue
 					}
-					errs = append(errs, print.one(c.OutOrStdout(), p))
+					if healed = append(healed, p); *o == outTable { // as they heal
+						errs = append(errs, describePartition(c.OutOrStdout(), p))
+					}
 				}
-				return errors.Join(errs...)
+				return errors.Join(append(errs, printAll(*o, c.OutOrStdout(), healed, func(io.Writer, []wire.PartitionStatus) error { return nil }))...)
 			})
 		},
 	}
@@ -240,26 +247,16 @@ func partitionHeal(conn *daemonFlags, print *printer) *cobra.Command {
 	return cmd
 }
 
-func partitionList(conn *daemonFlags, print *printer) *cobra.Command {
+func partitionList(conn *daemonFlags, o *output) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "list the partitions cut by hand, newest first", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
-				list, err := cl.Partitions(ctx, 0, "")
-				ps := list.Items
-				for err == nil && all && list.Next != "" {
-					list, err = cl.Partitions(ctx, 0, list.Next)
-					ps = append(ps, list.Items...)
-				}
-				if err != nil {
-					return err
-				}
-				if err := print.list(c.OutOrStdout(), wire.Partitions{Items: ps, Next: list.Next}); err != nil || list.Next == "" {
-					return err
-				}
-				fmt.Fprintf(c.ErrOrStderr(), "netsplit: there are older ones: --all lists them\n")
-				return nil
+				return printList(c, *o, all, func(cursor string) ([]wire.PartitionStatus, string, error) {
+					p, err := cl.Partitions(ctx, 0, cursor)
+					return p.Items, p.Next, err
+				}, printPartitions)
 			})
 		},
 	}
@@ -267,7 +264,7 @@ func partitionList(conn *daemonFlags, print *printer) *cobra.Command {
 	return cmd
 }
 
-func partitionShow(conn *daemonFlags, print *printer) *cobra.Command {
+func partitionShow(conn *daemonFlags, o *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NAME", Short: "show a partition", Args: exactArgs(1, "a partition's name"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -279,7 +276,7 @@ func partitionShow(conn *daemonFlags, print *printer) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return print.one(c.OutOrStdout(), p)
+				return printOne(*o, c.OutOrStdout(), p, describePartition)
 			})
 		},
 	}

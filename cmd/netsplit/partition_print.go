@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,37 +10,8 @@ import (
 	"netsplit/model"
 )
 
-// printer prints partitions for people, or what the API answers.
-type printer struct{ json bool }
-
-func (p *printer) object(out io.Writer, v any) error {
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
-
-func (p *printer) one(out io.Writer, s wire.PartitionStatus) error {
-	if p.json {
-		return p.object(out, s)
-	}
-	describePartition(out, s)
-	return nil
-}
-
-func (p *printer) list(out io.Writer, l wire.Partitions) error {
-	if p.json {
-		l.Items = append([]wire.PartitionStatus{}, l.Items...)
-		return p.object(out, l)
-	}
-	return printPartitions(out, l.Items)
-}
-
-// reset says what was healed; all of it was, if err is nil.
-func (p *printer) reset(out io.Writer, names []string, err error) error {
-	if p.json {
-		return p.object(out, wire.Reset{Healed: append([]string{}, names...)}) // none is a list, too
-	}
+// printReset says what was healed; all of it was, if err is nil.
+func printReset(out io.Writer, names []string, err error) error {
 	for _, n := range names {
 		fmt.Fprintf(out, "%s healed\n", n)
 	}
@@ -87,7 +57,7 @@ func describeLapses(w io.Writer, p wire.PartitionStatus) {
 	}
 }
 
-func describePartition(w io.Writer, p wire.PartitionStatus) {
+func describePartition(w io.Writer, p wire.PartitionStatus) error {
 	fmt.Fprintf(w, "%s is %s: %s\n", p.Name, strings.ReplaceAll(p.State, "_", " "), partitionWords(p.PartitionSpec))
 	if p.Reason != "" {
 		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(p.Reason, "\n", "\n  "))
@@ -114,4 +84,5 @@ func describePartition(w io.Writer, p wire.PartitionStatus) {
 	if p.InForce != nil || p.Healed != nil {
 		fmt.Fprintf(w, "  wanted to cross %d (%d of them netsplit's probe packets), dropped %d, leaked %s\n", p.Wanted, p.Probes, p.Dropped, leakWord(p))
 	}
+	return nil
 }

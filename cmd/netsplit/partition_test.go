@@ -31,7 +31,7 @@ func TestAPartitionIsARow(t *testing.T) {
 	if len(rows) != 3 || !strings.HasSuffix(rows[1], "not proved: host a: no link host b: network is down") || rows[1] != rows[2] {
 		t.Errorf("%d rows:\n%s", len(rows), list.String())
 	}
-	if describePartition(&one, p); !strings.Contains(one.String(), "  not proved:\n  host a: no link\thost b:\n") {
+	if err := describePartition(&one, p); err != nil || !strings.Contains(one.String(), "  not proved:\n  host a: no link\thost b:\n") {
 		t.Errorf("shown:\n%s", one.String())
 	}
 }
@@ -42,7 +42,9 @@ func TestLapsesAreShown(t *testing.T) {
 	to := at.Add(1500 * time.Millisecond)
 	p := wire.PartitionStatus{State: "requested", Lapsed: 22, Lapses: []wire.Lapse{{From: at, To: &to, Why: "somebody\nchanged a rule"}, {From: at, Why: "it expired"}}}
 	var out bytes.Buffer
-	describePartition(&out, p)
+	if err := describePartition(&out, p); err != nil {
+		t.Fatal(err)
+	}
 	want := "  20 earlier lapses are not listed\n" +
 		"  lapsed    03:04:05.000, for 1.500 s, when packets may have passed: somebody; changed a rule\n" +
 		"  lapsed    03:04:05.000, until now, when packets may have passed: it expired\n"
@@ -151,7 +153,7 @@ func TestACutFromAFile(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		code, out, errs := cli(t, append([]string{"partition", "cut", "--json", "--file", file, "--api", address}, c.more...)...)
+		code, out, errs := cli(t, append([]string{"partition", "cut", "-o", "json", "--file", file, "--api", address}, c.more...)...)
 		if c.says != "" {
 			if code != exitUsage || !strings.Contains(errs, c.says) {
 				t.Errorf("%s %v: status %d, %s", c.text, c.more, code, errs)

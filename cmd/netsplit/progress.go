@@ -105,7 +105,7 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 func (p *progress) finished(ctx context.Context, cl *client.Client, c wire.Campaign) (fresh []wire.RunRow, err error) {
 	limit := c.Done - len(p.seen) + 2*max(c.Spec.Labs, 1)
 	for cursor := ""; len(p.seen)+len(fresh) < c.Done; limit = 200 {
-		page, err := cl.Runs(ctx, c.ID, min(limit, 200), cursor)
+		page, err := cl.Runs(ctx, wire.RunFilter{Campaign: c.ID}, min(limit, 200), cursor)
 		if err != nil {
 			return nil, err
 		}

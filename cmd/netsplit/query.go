@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -18,7 +17,8 @@ const queryLimit = time.Minute
 
 func queryCommand() *cobra.Command {
 	var runsDir, file string
-	var asJSON, asCSV bool
+	var asCSV bool
+	var o output
 	limits := relation.Limits{}
 	c := &cobra.Command{
 		Use:   "query RUN [SQL]",
@@ -42,22 +42,19 @@ func queryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch {
-			case asJSON:
-				return printJSON(c.OutOrStdout(), out)
-			case asCSV:
+			if asCSV {
 				return printCSV(c.OutOrStdout(), out)
 			}
-			return printRows(c.OutOrStdout(), out)
+			return printAll(o, c.OutOrStdout(), objects(out), func(w io.Writer, _ []map[string]any) error { return printRows(w, out) })
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&runsDir, "runs-dir", "runs", "where the records are")
 	f.StringVar(&file, "db", "", "write the database to this new file instead of asking it")
-	f.BoolVar(&asJSON, "json", false, "print an array with an object for each row")
+	o.register(f)
 	f.BoolVar(&asCSV, "csv", false, "print comma-separated values (RFC 4180); NULL is empty")
 	f.DurationVar(&limits.Time, "limit", queryLimit, "stop after this time")
-	c.MarkFlagsMutuallyExclusive("json", "csv", "db")
+	c.MarkFlagsMutuallyExclusive(outputFlag, "csv", "db")
 	return c
 }
 
@@ -79,8 +76,8 @@ func printRows(out io.Writer, r model.QueryResult) error {
 	return t.end()
 }
 
-// printJSON prints a row as an object; of two columns with one name the last stays.
-func printJSON(out io.Writer, r model.QueryResult) error {
+// objects makes a row an object; of two columns with one name the last stays.
+func objects(r model.QueryResult) []map[string]any {
 	all := make([]map[string]any, len(r.Rows))
 	for i, row := range r.Rows {
 		all[i] = map[string]any{}
@@ -88,10 +85,7 @@ func printJSON(out io.Writer, r model.QueryResult) error {
 			all[i][r.Columns[j]] = v
 		}
 	}
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(all)
+	return all
 }
 
 func printCSV(out io.Writer, r model.QueryResult) error {

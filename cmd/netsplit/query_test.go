@@ -37,7 +37,7 @@ func TestARecordIsAskedAndChecked(t *testing.T) {
 	}{
 		{[]string{"query", "c-1-r0001", sql}, exitPass, "n  text\n1  NULL\n2  a,b\n"},
 		{[]string{"query", "c-1-r0001", sql, "--csv"}, exitPass, "n,text\n1,\n2,\"a,b\"\n"},
-		{[]string{"query", "c-1-r0001", sql, "--json"}, exitPass, "[\n  {\n    \"n\": 1,\n    \"text\": null\n  },"},
+		{[]string{"query", "c-1-r0001", sql, "-o", "json"}, exitPass, "[\n  {\n    \"n\": 1,\n    \"text\": null\n  },"},
 		{[]string{"query", "c-1-r0001", "--db", file}, exitPass, ""},
 		{[]string{"query", "c-1-r0001", "--db", file}, exitUsage, "exists already"},
 		{[]string{"query", "c-1-r0001", "delete from event"}, exitUsage, "it may only read"},

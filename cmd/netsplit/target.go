@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,54 +28,78 @@ func targetCommand(checkRun runCheck) *cobra.Command {
 	return c
 }
 
-func targetListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "list the targets that come with netsplit, their releases, and which releases are in the cache", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, args []string) error {
-			w := newTable(c.OutOrStdout(), "TARGET", "RELEASES (first: default)", "IN CACHE", "TITLE")
-			for _, name := range sut.Builtin(targets.FS) {
-				t, dir, err := sut.Load(name)
-				var releases, cached string
-				if err == nil {
-					releases, cached, err = listReleases(t, dir)
-				}
-				if err != nil { // the others are of use all the same
-					w.row(name, "-", "-", "cannot be used: see netsplit target check "+name)
-					continue
-				}
-				w.row(name, releases, cached, t.Title)
-			}
-			return w.end()
-		},
-	}
+// targetRow is what target list says of a target.
+type targetRow struct {
+	Name     string   `json:"name"`
+	Title    string   `json:"title,omitempty"`
+	Releases []string `json:"releases,omitempty"` // default first; none: Debian packages
+	Cached   []string `json:"cached,omitempty"`   // those that could start now
+	Error    string   `json:"error,omitempty"`    // why it cannot be used
 }
 
-// listReleases are the columns of a target: its releases, default first, and
-// those that could start now.
-func listReleases(t *model.Target, dir string) (releases, cached string, err error) {
-	if t.Software == nil {
-		return "Debian packages", "-", nil
+func targetListCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use: "list", Short: "list the targets that come with netsplit, their releases, and which releases are in the cache", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			var rows []targetRow
+			for _, name := range sut.Builtin(targets.FS) {
+				row := targetRow{Name: name}
+				t, dir, err := sut.Load(name)
+				if err == nil {
+					row.Title = t.Title
+					row.Releases, row.Cached, err = listReleases(t, dir)
+				}
+				if err != nil { // the others are of use all the same
+					row.Error = err.Error()
+				}
+				rows = append(rows, row)
+			}
+			return printAll(o, c.OutOrStdout(), rows, printTargets)
+		},
 	}
-	all := []string{t.Software.Default}
+	o.register(c.Flags())
+	return c
+}
+
+func printTargets(out io.Writer, rows []targetRow) error {
+	w := newTable(out, "TARGET", "RELEASES (first: default)", "IN CACHE", "TITLE")
+	for _, r := range rows {
+		releases := strings.Join(r.Releases, " ")
+		switch {
+		case r.Error != "":
+			w.row(r.Name, "-", "-", "cannot be used: see netsplit target check "+r.Name)
+			continue
+		case releases == "":
+			releases = "Debian packages"
+		}
+		w.row(r.Name, releases, cmp.Or(strings.Join(r.Cached, " "), "-"), r.Title)
+	}
+	return w.end()
+}
+
+// listReleases lists the releases of a target, default first, and those that could start
+// now; none of Debian packages.
+func listReleases(t *model.Target, dir string) (all, have []string, err error) {
+	if t.Software == nil {
+		return nil, nil, nil
+	}
+	all = []string{t.Software.Default}
 	for _, v := range t.Software.Versions {
 		if v != t.Software.Default {
 			all = append(all, v)
 		}
 	}
-	var have []string
 	for _, t.Release = range all {
 		r, _, err := software.ForTarget(t, dir)
 		if err != nil {
-			return "", "", err
+			return nil, nil, err
 		}
 		if _, err := software.Find(r); err == nil {
 			have = append(have, t.Release)
 		}
 	}
-	if len(have) == 0 {
-		have = []string{"-"}
-	}
-	return strings.Join(all, " "), strings.Join(have, " "), nil
+	return all, have, nil
 }
 
 func targetGetCommand() *cobra.Command {

@@ -62,7 +62,7 @@ roles:
 		}
 	}
 	// What the API answers can be cut again.
-	if r := netsplit("cut", "simplex", "a", "b", "--name", "told", "--only", "icmp", "--json"); r.Code != 0 {
+	if r := netsplit("cut", "simplex", "a", "b", "--name", "told", "--only", "icmp", "-o", "json"); r.Code != 0 {
 		t.Errorf("cut: %s", r)
 	} else {
 		var p wire.PartitionStatus
@@ -78,11 +78,11 @@ roles:
 			t.Errorf("cut again: %s", r)
 		}
 		b.expect("cut by a file", func(x, y string) bool { return x+y != "ba" })
-		var list wire.Partitions
-		if r := netsplit("list", "--json"); json.Unmarshal([]byte(r.Stdout), &list) != nil || len(list.Items) < 2 || list.Items[0].Name != "again" {
+		var list []wire.PartitionStatus
+		if r := netsplit("list", "-o", "json"); json.Unmarshal([]byte(r.Stdout), &list) != nil || len(list) < 2 || list[0].Name != "again" {
 			t.Errorf("list: %s", r)
 		}
-		if r := netsplit("heal", "--all", "--json"); r.Code != 0 || !strings.Contains(r.Stdout, `"again"`) {
+		if r := netsplit("heal", "--all", "-o", "json"); r.Code != 0 || !strings.Contains(r.Stdout, `"again"`) {
 			t.Errorf("heal: %s", r)
 		}
 	}

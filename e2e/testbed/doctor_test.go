@@ -18,7 +18,7 @@ import (
 // diagnose runs netsplit doctor on the rack's testbed file.
 func (r *rack) diagnose(code int) (model.Diagnosis, harness.Result) {
 	r.t.Helper()
-	res := harness.Run(r.t, "doctor", "--testbed", r.file, "--openflow", "127.0.0.1:6654", "--wait", "30s", "--json")
+	res := harness.Run(r.t, "doctor", "--testbed", r.file, "--openflow", "127.0.0.1:6654", "--wait", "30s", "-o", "json")
 	var d model.Diagnosis
 	if err := json.Unmarshal([]byte(res.Stdout), &d); err != nil || res.Code != code {
 		r.t.Fatalf("%v; want exit status %d: %s", err, code, res)
@@ -123,7 +123,7 @@ func TestDoctorAsksTheDaemon(t *testing.T) {
 	d.Healthy()
 	ask := func() (model.Diagnosis, harness.Result) {
 		t.Helper()
-		res := harness.Run(t, "doctor", "--api", d.API, "--json")
+		res := harness.Run(t, "doctor", "--api", d.API, "-o", "json")
 		var got model.Diagnosis
 		if err := json.Unmarshal([]byte(res.Stdout), &got); err != nil || res.Code != 0 {
 			t.Fatalf("%v: %s", err, res)

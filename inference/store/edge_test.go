@@ -113,7 +113,7 @@ func TestKillNine(t *testing.T) {
 		}
 		var rows []model.RunRow
 		for cursor := ""; ; {
-			list, next, err := s.ListRuns("c", store.MaxLimit, cursor)
+			list, next, err := s.ListRuns(model.RunFilter{Campaign: "c"}, store.MaxLimit, cursor)
 			noErr(t, err)
 			rows = append(rows, list...)
 			if cursor = next; next == "" {
@@ -208,7 +208,7 @@ func TestDamagedFile(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, _, err = s.ListRuns("c", store.MaxLimit, "")
+		_, _, err = s.ListRuns(model.RunFilter{Campaign: "c"}, store.MaxLimit, "")
 		return errors.Join(err, s.Close())
 	}
 	noErr(t, readAll(whole))
@@ -250,7 +250,7 @@ func TestFileCutShortWhileOpen(t *testing.T) {
 	s, err := store.Open(path)
 	noErr(t, err)
 	noErr(t, os.Truncate(path, 8192))
-	if _, _, err := s.ListRuns("c", store.MaxLimit, ""); !errors.Is(err, model.ErrDamaged) {
+	if _, _, err := s.ListRuns(model.RunFilter{Campaign: "c"}, store.MaxLimit, ""); !errors.Is(err, model.ErrDamaged) {
 		t.Errorf("read: %v", err)
 	}
 	if err := s.PutRun(run("c", 1)); !errors.Is(err, model.ErrDamaged) {

@@ -49,7 +49,7 @@ func TestOldSchemas(t *testing.T) {
 			if r, err := s.GetRun("c-r0001"); err != nil || r.Verdict.Value != model.VerdictPass {
 				t.Errorf("%s: %+v, %v", f, r, err)
 			}
-			if l, _, err := s.ListRuns("c", 0, ""); err != nil || len(l) == 0 || l[0].Verdict.Value != model.VerdictPass {
+			if l, _, err := s.ListRuns(model.RunFilter{Campaign: "c"}, 0, ""); err != nil || len(l) == 0 || l[0].Verdict.Value != model.VerdictPass {
 				t.Errorf("%s: %+v, %v", f, l, err)
 			}
 			noErr(t, s.Close())
@@ -65,7 +65,7 @@ func TestAnOldStoreHasListsAndCuts(t *testing.T) {
 	noErr(t, err)
 	defer s.Close()
 
-	list, _, err := s.ListRuns("c-2", 0, "")
+	list, _, err := s.ListRuns(model.RunFilter{Campaign: "c-2"}, 0, "")
 	noErr(t, err)
 	var got []string
 	for _, r := range list {

@@ -46,13 +46,30 @@ func (x *Tx) GetRun(id string) (model.RunSummary, error) {
 	return get[model.RunSummary](x, bucketRuns, "run", id)
 }
 
-// ListRuns lists the runs of a campaign, the last one started first.
-func (x *Tx) ListRuns(campaign string, limit int, cursor string) ([]model.RunRow, string, error) {
-	return page(x, "runs", bucketRunOrder, key(campaign), true, limit, cursor, row[model.RunRow])
+// ListRuns lists runs: those of the last campaign id first, and of each the last one
+// started first.
+func (x *Tx) ListRuns(f model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error) {
+	var prefix []byte
+	if f.Campaign != "" {
+		prefix = key(f.Campaign)
+	}
+	return page(x, "runs", bucketRunOrder, prefix, true, limit, cursor, func(k, v []byte) (*model.RunRow, error) {
+		r, err := row[model.RunRow](k, v)
+		if err != nil || !f.Takes(r) {
+			return nil, err
+		}
+		return r, nil
+	})
 }
 
 // row is an element of a list whose index has it.
-func row[T any](_, v []byte) (T, error) { return decode[T](v) }
+func row[T any](_, v []byte) (*T, error) {
+	t, err := decode[T](v)
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
 
 // RunKind is what runs are counted by.
 type RunKind struct {
@@ -208,8 +225,12 @@ func (x *Tx) GetPartition(name string) (model.PartitionStatus, error) {
 
 // ListPartitions lists the newest first, as ListCampaigns.
 func (x *Tx) ListPartitions(limit int, cursor string) ([]model.PartitionStatus, string, error) {
-	return page(x, "partitions", bucketPartTime, nil, true, limit, cursor, func(k, _ []byte) (model.PartitionStatus, error) {
-		return x.GetPartition(lastField(k, 8))
+	return page(x, "partitions", bucketPartTime, nil, true, limit, cursor, func(k, _ []byte) (*model.PartitionStatus, error) {
+		p, err := x.GetPartition(lastField(k, 8))
+		if err != nil {
+			return nil, err
+		}
+		return &p, nil
 	})
 }
 

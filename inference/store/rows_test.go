@@ -115,11 +115,11 @@ func TestAPageReadsWhatItAnswersAndNoMore(t *testing.T) {
 	}
 	// The last key of the page before and the first one of the next page are read too.
 	pages(func(cur string) (int, string, error) {
-		l, next, err := s.ListRuns("c", 40, cur)
+		l, next, err := s.ListRuns(model.RunFilter{Campaign: "c"}, 40, cur)
 		return len(l), next, err
 	}, 40, 42, 42*800)
 	pages(func(cur string) (int, string, error) {
-		l, next, err := s.ListRuns("c", 1e6, cur)
+		l, next, err := s.ListRuns(model.RunFilter{Campaign: "c"}, 1e6, cur)
 		return len(l), next, err
 	}, MaxLimit, MaxLimit+2, (MaxLimit+2)*800)
 	pages(func(cur string) (int, string, error) {
@@ -129,11 +129,11 @@ func TestAPageReadsWhatItAnswersAndNoMore(t *testing.T) {
 	pages(func(cur string) (int, string, error) {
 		l, next, err := s.ListPartitions(40, cur)
 		return len(l), next, err
-	}, 40, 82, 42*800)
+	}, 40, 83, 42*800) // the one behind the page is read, too
 	pages(func(cur string) (int, string, error) {
-		l, next, err := s.ListCampaigns(40, cur)
+		l, next, err := s.ListCampaigns(model.CampaignFilter{}, 40, cur)
 		return len(l), next, err
-	}, 40, 82, 42*800)
+	}, 40, 83, 42*800) // the one behind the page is read, too
 
 	c.keys = 0
 	cuts, more, err := s.Annotations(t0.Add(500*time.Minute), t0.Add(509*time.Minute+30*time.Second), 100)

@@ -41,8 +41,8 @@ func (s *Store) GetCampaign(id string) (model.Campaign, error) {
 }
 
 // ListCampaigns is Tx.ListCampaigns.
-func (s *Store) ListCampaigns(limit int, cursor string) ([]model.Campaign, string, error) {
-	return viewPage(s, func(tx *Tx) ([]model.Campaign, string, error) { return tx.ListCampaigns(limit, cursor) })
+func (s *Store) ListCampaigns(f model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error) {
+	return viewPage(s, func(tx *Tx) ([]model.Campaign, string, error) { return tx.ListCampaigns(f, limit, cursor) })
 }
 
 // StartRun is Tx.StartRun.
@@ -66,8 +66,8 @@ func (s *Store) GetRun(id string) (model.RunSummary, error) {
 }
 
 // ListRuns is Tx.ListRuns.
-func (s *Store) ListRuns(campaign string, limit int, cursor string) ([]model.RunRow, string, error) {
-	return viewPage(s, func(tx *Tx) ([]model.RunRow, string, error) { return tx.ListRuns(campaign, limit, cursor) })
+func (s *Store) ListRuns(f model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error) {
+	return viewPage(s, func(tx *Tx) ([]model.RunRow, string, error) { return tx.ListRuns(f, limit, cursor) })
 }
 
 // CountRuns is Tx.CountRuns.

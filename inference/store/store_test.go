@@ -66,7 +66,7 @@ func TestCampaignsNewestFirstByPages(t *testing.T) {
 	var got []string
 	cursor, pages := "", 0
 	for {
-		list, next, err := s.ListCampaigns(3, cursor)
+		list, next, err := s.ListCampaigns(model.CampaignFilter{}, 3, cursor)
 		noErr(t, err)
 		for _, c := range list {
 			got = append(got, c.ID)
@@ -85,15 +85,76 @@ func TestCampaignsNewestFirstByPages(t *testing.T) {
 	if _, err := s.GetCampaign("none"); !errors.Is(err, model.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	_, cur, err := s.ListCampaigns(1, "")
+	_, cur, err := s.ListCampaigns(model.CampaignFilter{}, 1, "")
 	noErr(t, err)
 	for _, bad := range []string{"x", "!", cur + "A", "bm9uZQ"} {
-		if _, _, err := s.ListRuns("c-1", 1, bad); !errors.Is(err, model.ErrInvalid) {
+		if _, _, err := s.ListRuns(model.RunFilter{Campaign: "c-1"}, 1, bad); !errors.Is(err, model.ErrInvalid) {
 			t.Errorf("cursor %q: %v", bad, err)
 		}
 	}
-	if _, _, err := s.ListRuns("c-1", 1, cur); !errors.Is(err, model.ErrInvalid) {
+	if _, _, err := s.ListRuns(model.RunFilter{Campaign: "c-1"}, 1, cur); !errors.Is(err, model.ErrInvalid) {
 		t.Errorf("cursor of another list: %v", err)
+	}
+}
+
+// TestListsOfWhatAFilterTakes, over pages: a page is full as long as there are more.
+func TestListsOfWhatAFilterTakes(t *testing.T) {
+	s := opened(t)
+	for i := range 7 {
+		c := campaign(i)
+		c.Spec.Target = []string{"gossip", "gossip@2", "gossiper", "gossip:3f2a"}[i%4]
+		if i > 3 {
+			c.State = model.CampaignDone
+		}
+		noErr(t, s.PutCampaign(c))
+	}
+	for _, c := range []string{"c-1", "c-2"} {
+		for i := range 5 {
+			r := run(c, i)
+			r.Target, r.Scenario.Strategy = "gossip", model.StrategyCoFI
+			if i%2 == 1 {
+				r.Verdict.Value = model.VerdictFail
+			}
+			noErr(t, s.PutRun(r))
+		}
+	}
+	campaigns := func(f model.CampaignFilter) (out []string) {
+		for cursor, more := "", true; more; more = cursor != "" {
+			list, next, err := s.ListCampaigns(f, 2, cursor)
+			noErr(t, err)
+			for _, c := range list {
+				out = append(out, c.ID)
+			}
+			cursor = next
+		}
+		return out
+	}
+	runs := func(f model.RunFilter) (out []string) {
+		for cursor, more := "", true; more; more = cursor != "" {
+			list, next, err := s.ListRuns(f, 2, cursor)
+			noErr(t, err)
+			if len(list) != 2 && next != "" {
+				t.Errorf("%+v: a page of %d with more behind it", f, len(list))
+			}
+			for _, r := range list {
+				out = append(out, r.Run)
+			}
+			cursor = next
+		}
+		return out
+	}
+	for _, c := range []struct{ got, want []string }{
+		{campaigns(model.CampaignFilter{Target: "gossip"}), []string{"c-95", "c-96", "c-97", "c-99", "c-100"}},
+		{campaigns(model.CampaignFilter{Target: "gossip", State: model.CampaignDone}), []string{"c-95", "c-96"}},
+		{campaigns(model.CampaignFilter{State: model.CampaignFailed}), nil},
+		{runs(model.RunFilter{Verdict: model.VerdictFail}), []string{"c-2-r0003", "c-2-r0001", "c-1-r0003", "c-1-r0001"}},
+		{runs(model.RunFilter{Campaign: "c-1", Verdict: model.VerdictPass}), []string{"c-1-r0004", "c-1-r0002", "c-1-r0000"}},
+		{runs(model.RunFilter{Target: "gossip", Strategy: model.StrategyClean}), nil},
+		{runs(model.RunFilter{Target: "gossi"}), nil},
+	} {
+		if !cmp.Equal(c.got, c.want) {
+			t.Error(cmp.Diff(c.want, c.got))
+		}
 	}
 }
 
@@ -105,15 +166,15 @@ func TestRunsOfOneCampaignNewestFirst(t *testing.T) {
 			noErr(t, s.StartRun(run(c, i).RunMeta), s.PutRun(run(c, i)))
 		}
 	}
-	list, next, err := s.ListRuns("c", 0, "")
+	list, next, err := s.ListRuns(model.RunFilter{Campaign: "c"}, 0, "")
 	noErr(t, err)
 	if len(list) != 5 || next != "" || list[0].Run != "c-r0004" || list[4].Run != "c-r0000" {
 		t.Errorf("%d runs, next %q", len(list), next)
 	}
-	page1, next, err := s.ListRuns("c-1", 4, "")
+	page1, next, err := s.ListRuns(model.RunFilter{Campaign: "c-1"}, 4, "")
 	noErr(t, err)
 	noErr(t, s.PutRun(run("c-1", 5))) // what comes meanwhile moves nothing
-	page2, last, err := s.ListRuns("c-1", 4, next)
+	page2, last, err := s.ListRuns(model.RunFilter{Campaign: "c-1"}, 4, next)
 	noErr(t, err)
 	if len(page1) != 4 || len(page2) != 1 || last != "" || page2[0].Run != "c-1-r0000" {
 		t.Errorf("%d and %d runs, next %q", len(page1), len(page2), last)
@@ -325,7 +386,7 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 	if c := must(s.GetCampaign("c-99"))(t); c.Done != 0 {
 		t.Errorf("campaign was changed: %+v", c)
 	}
-	if l, _, _ := s.ListCampaigns(0, ""); len(l) != 1 {
+	if l, _, _ := s.ListCampaigns(model.CampaignFilter{}, 0, ""); len(l) != 1 {
 		t.Errorf("%d campaigns", len(l))
 	}
 	func() {

@@ -98,8 +98,8 @@ func get[T any](x *Tx, bucket, what, id string) (T, error) {
 }
 
 // page reads one page of a list: the keys of bucket that begin with prefix.
-// item turns a key and its value into an element.
-func page[T any](x *Tx, list, bucket string, prefix []byte, reverse bool, limit int, cursor string, item func(k, v []byte) (T, error)) ([]T, string, error) {
+// item turns a key and its value into an element, or returns nil if the list lacks it.
+func page[T any](x *Tx, list, bucket string, prefix []byte, reverse bool, limit int, cursor string, item func(k, v []byte) (*T, error)) ([]T, string, error) {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
@@ -113,30 +113,26 @@ func page[T any](x *Tx, list, bucket string, prefix []byte, reverse bool, limit 
 		}
 		from = []byte(at)
 	}
-	var keys, values [][]byte
-	more := false
+	out, next := []T{}, ""
+	var last []byte
+	var failed error
 	x.t.scan(bucket, prefix, from, reverse, func(k, v []byte) bool {
 		if string(k) == string(from) {
 			return true // the last one of the page before
 		}
-		if len(keys) == limit {
-			more = true
+		var t *T
+		if t, failed = item(k, v); failed != nil || t == nil {
+			return failed == nil
+		}
+		if len(out) == limit {
+			next = base64.RawURLEncoding.EncodeToString(append([]byte(list+"\x00"), last...))
 			return false
 		}
-		keys, values = append(keys, append([]byte{}, k...)), append(values, append([]byte{}, v...))
+		out, last = append(out, *t), append(last[:0], k...)
 		return true
 	})
-	out := make([]T, 0, len(keys))
-	for i, k := range keys {
-		v, err := item(k, values[i])
-		if err != nil {
-			return nil, "", err
-		}
-		out = append(out, v)
-	}
-	next := ""
-	if more {
-		next = base64.RawURLEncoding.EncodeToString(append([]byte(list+"\x00"), keys[len(keys)-1]...))
+	if failed != nil {
+		return nil, "", failed
 	}
 	return out, next, nil
 }
@@ -165,9 +161,13 @@ func (x *Tx) GetCampaign(id string) (model.Campaign, error) {
 // ListCampaigns lists the newest first. cursor is "" or what the page before
 // returned; "" is returned with the last page. A limit of 0 means
 // DefaultLimit.
-func (x *Tx) ListCampaigns(limit int, cursor string) ([]model.Campaign, string, error) {
-	return page(x, "campaigns", bucketCampaignTime, nil, true, limit, cursor, func(k, _ []byte) (model.Campaign, error) {
-		return x.GetCampaign(lastField(k, 8))
+func (x *Tx) ListCampaigns(f model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error) {
+	return page(x, "campaigns", bucketCampaignTime, nil, true, limit, cursor, func(k, _ []byte) (*model.Campaign, error) {
+		c, err := x.GetCampaign(lastField(k, 8))
+		if err != nil || !f.Takes(&c) {
+			return nil, err
+		}
+		return &c, nil
 	})
 }
 

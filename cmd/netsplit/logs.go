@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/api/client"
+	"netsplit/model"
+)
+
+func logsCommand(conn *daemonFlags) *cobra.Command {
+	var runsDir string
+	var o output
+	c := &cobra.Command{
+		Use: "logs RUN [FILE]", Short: "list what processes of a run printed and their log files, or print one",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
+				out := c.OutOrStdout()
+				if len(args) == 2 {
+					file, err := cl.RunLog(ctx, args[0], args[1])
+					if err != nil {
+						return err
+					}
+					_, err = io.Copy(out, file)
+					return errors.Join(err, file.Close())
+				}
+				list, err := cl.RunLogs(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return printAll(o, out, list, printLogFiles)
+			})
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
+	o.register(c.Flags())
+	conn.register(c)
+	return c
+}
+
+func printLogFiles(out io.Writer, list []model.LogFile) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, "no log files")
+		return err
+	}
+	t := newTable(out, "FILE", "BYTES")
+	for _, f := range list {
+		t.row(f.Name, f.Bytes)
+	}
+	return t.end()
+}

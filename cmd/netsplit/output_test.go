@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"netsplit/api/client"
+	"netsplit/model"
+)
+
+// TestOutputIsForPrograms: json is one document, also of an empty list and on failure;
+// jsonl is a line for each element.
+func TestOutputIsForPrograms(t *testing.T) {
+	table := func(out io.Writer, list []model.LogFile) error {
+		_, err := fmt.Fprintf(out, "%d files\n", len(list))
+		return err
+	}
+	list := []model.LogFile{{Name: "a<b", Bytes: 1}, {Name: "c", Bytes: 2}}
+	for _, c := range []struct {
+		format output
+		list   []model.LogFile
+		want   string
+	}{
+		{outTable, list, "2 files\n"},
+		{outJSON, nil, "[]\n"},
+		{outJSON, list[:1], "[\n  {\n    \"name\": \"a<b\",\n    \"bytes\": 1\n  }\n]\n"},
+		{outLines, nil, ""},
+		{outLines, list, "{\"name\":\"a<b\",\"bytes\":1}\n{\"name\":\"c\",\"bytes\":2}\n"},
+	} {
+		var out strings.Builder
+		if err := printAll(c.format, &out, c.list, table); err != nil || out.String() != c.want {
+			t.Errorf("%s: %q, %v, want %q", c.format, out.String(), err, c.want)
+		}
+	}
+	var o output
+	if err := o.Set("yaml"); err == nil || !strings.Contains(err.Error(), "json") {
+		t.Errorf("yaml: %v", err)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"runs", "--runs-dir", t.TempDir(), "-o", "json"}, nil, &stdout, &stderr); code != exitUsage {
+		t.Errorf("status %d: %s", code, &stderr)
+	}
+	var p client.Problem
+	if err := json.Unmarshal(stdout.Bytes(), &p); err != nil || !strings.Contains(p.Detail, "no store") || !strings.Contains(stderr.String(), "no store") {
+		t.Errorf("%v: %s", err, &stdout)
+	}
+	stdout.Reset()
+	if code := run(t.Context(), []string{"runs", "--runs-dir", t.TempDir(), "-o", "jsonl"}, nil, &stdout, &stderr); code != exitUsage || stdout.Len() > 0 {
+		t.Errorf("status %d: %s", code, &stdout)
+	}
+}
