@@ -30,6 +30,7 @@ func campaignCommand(conn *daemonFlags) *cobra.Command {
 	var show progressFlags
 	var shrink int
 	var how exploreFlags
+	var ci ciFlags
 	c := &cobra.Command{
 		Use:   "campaign TARGET",
 		Short: "search a target for partition bugs",
@@ -66,10 +67,10 @@ this machine (root) and keeps the records in --runs-dir.`,
 				w := wire.Duration(maxWindow)
 				spec.MaxWindow = &w
 			}
-			if err := how.apply(c, &spec); err != nil {
+			if err := errors.Join(how.apply(c, &spec), ci.read()); err != nil {
 				return err
 			}
-			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error { return summarise(c, m) })
+			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error { return summarise(c, m, &ci) })
 		},
 	}
 	f := c.Flags()
@@ -89,6 +90,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	f.BoolVar(&spec.StopWhenSuspect, "stop-when-suspect", false, "stop at the first sign of a wrong target file, with exit status 4")
 	f.BoolVar(&spec.StopWhenBroken, "stop-when-broken", false, "stop at the first broken promise that no clean run showed")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
+	ci.register(f)
 	show.register(f)
 	conn.register(c)
 	c.AddCommand(campaignListCommand(conn), campaignShowCommand(conn), resumeCommand(conn), cancelCommand(conn))
@@ -99,13 +101,14 @@ this machine (root) and keeps the records in --runs-dir.`,
 func resumeCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
 	var show progressFlags
+	var ci ciFlags
 	c := &cobra.Command{
 		Use: "resume CAMPAIGN", Short: "continue a campaign that failed, for example on a full disk",
 		Long: `Continues a campaign that failed. Judged runs stay. Runs that had not ended or
 could not be stored are lost: their scenarios are run again under new ids. The time since it failed does not count towards its budget.`,
 		Args: exactArgs(1, "a campaign's id"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := storeIn(runsDir); err != nil {
+			if err := errors.Join(storeIn(runsDir), ci.read()); err != nil {
 				return err
 			}
 			start := func(ctx context.Context, cl *client.Client, _ string) (wire.Campaign, error) {
@@ -115,11 +118,12 @@ could not be stored are lost: their scenarios are run again under new ids. The t
 				if s := m.campaign.Spec; s.Replay != "" && s.Shrink != nil {
 					return tellShrunk(c.OutOrStdout(), m, smallestFile(s.Replay))
 				}
-				return summarise(c, m)
+				return summarise(c, m, &ci)
 			})
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the campaign's records are, for work in this process")
+	ci.register(c.Flags())
 	show.register(c.Flags())
 	conn.register(c)
 	return c
@@ -142,9 +146,13 @@ func cancelCommand(conn *daemonFlags) *cobra.Command {
 	return c
 }
 
-// summarise tells how a campaign ended, and returns what the exit status says.
-func summarise(c *cobra.Command, m made) error {
+// summarise tells how a campaign ended, to whom ci says, and returns what the exit status
+// says.
+func summarise(c *cobra.Command, m made, ci *ciFlags) error {
 	found, verdicts, err := tellCampaign(c, m)
+	if err == nil {
+		err = ci.tell(c, m, found, verdicts)
+	}
 	if err != nil {
 		return err
 	}
@@ -155,7 +163,7 @@ func summarise(c *cobra.Command, m made) error {
 		return fmt.Errorf("the campaign failed: %s", camp.Reason)
 	case camp.State == string(model.CampaignCancelled) && camp.Spec.StopWhenSuspect && len(camp.Warnings) > 0:
 		return &exitError{exitUndecided, fmt.Errorf("%s: %s", camp.Reason, camp.Warnings[0].Text)}
-	case slices.ContainsFunc(found, func(f wire.Finding) bool { return f.Class != string(model.Documented) }):
+	case slices.ContainsFunc(found, func(f wire.Finding) bool { return ci.counts(f.Target, f.Failure) }):
 		return &exitError{code: exitFindings}
 	case len(camp.Undecided) > 0:
 		return &exitError{exitUndecided, fmt.Errorf("no fault run could be judged, so nothing is known about the target under partitions:\n  %s", strings.Join(camp.Undecided, "\n  "))}
@@ -342,10 +350,10 @@ func madeOn(spec wire.CampaignSpec) string {
 	return s
 }
 
-// storeIn says whether a runs directory holds a store: what was mistyped is not
-// made.
 func storePath(runsDir string) string { return filepath.Join(runsDir, "netsplit.db") }
 
+// storeIn says whether a runs directory holds a store: what was mistyped is not
+// made.
 func storeIn(runsDir string) error {
 	if runsDir == "" {
 		return nil

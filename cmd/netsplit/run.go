@@ -20,6 +20,7 @@ func runCommand(conn *daemonFlags) *cobra.Command {
 	var file, runsDir string
 	var args map[string]string
 	var show progressFlags
+	var ci ciFlags
 	c := &cobra.Command{
 		Use:   "run TARGET --scenario FILE",
 		Short: "run one scenario: cuts, and faults of single messages, step by step",
@@ -58,6 +59,9 @@ this machine (root) and keeps the records in --runs-dir.`,
 			if file == "" {
 				return usage("say what to do: --scenario FILE; see netsplit run --help")
 			}
+			if err := ci.read(); err != nil {
+				return err
+			}
 			sc, err := readScenario(file, c.InOrStdin())
 			if err != nil {
 				return err
@@ -67,7 +71,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 				if err := printFaults(context.WithoutCancel(c.Context()), c.OutOrStdout(), m); err != nil {
 					return err
 				}
-				return summarise(c, m)
+				return summarise(c, m, &ci)
 			}))
 		},
 	}
@@ -79,6 +83,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	f.StringVar(&spec.Gate, "gate", "", gateHelp)
 	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
+	ci.register(f)
 	show.register(f)
 	conn.register(c)
 	return c

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/google/renameio/v2"
+	"github.com/jstemmer/go-junit-report/v2/junit"
+
+	"netsplit/api/wire"
+	"netsplit/model"
+)
+
+// writeJUnit writes a test suite with a test case for each run: a failure that counts fails
+// it, unknown is an error, vacuous is skipped.
+func (f *ciFlags) writeJUnit(m made, runs []wire.RunRow) error {
+	suite := junit.Testsuite{Name: "netsplit " + madeOn(m.campaign.Spec)}
+	suite.SetTimestamp(m.campaign.Created)
+	suite.Time = seconds(m.campaign.Created, m.campaign.Ended)
+	suite.AddProperty("campaign", m.campaign.ID)
+	suite.AddProperty("seed", fmt.Sprint(m.campaign.Spec.Seed))
+	suite.AddProperty("netsplit", version)
+	for i := range runs {
+		suite.AddTestcase(f.testcase(m, &runs[i]))
+	}
+	var all junit.Testsuites
+	all.AddSuite(suite)
+	var b bytes.Buffer
+	if err := all.WriteXML(&b); err != nil {
+		return fmt.Errorf("JUnit report: %w", err)
+	}
+	if err := renameio.WriteFile(f.junit, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), b.Bytes()...), 0o644); err != nil {
+		return fmt.Errorf("JUnit report: %w", err)
+	}
+	return nil
+}
+
+func (f *ciFlags) testcase(m made, r *wire.RunRow) junit.Testcase {
+	name := r.Scenario.Strategy
+	if r.Scenario.Isolate != "" {
+		name += " isolates " + r.Scenario.Isolate
+	}
+	out := junit.Testcase{Name: r.ID + " (" + name + ")", Classname: "netsplit." + r.Target, Time: seconds(r.Started, r.Ended)}
+	text := fmt.Sprintf("%s\n", r.Verdict.Reason)
+	for _, x := range r.Verdict.Failures {
+		note := ""
+		if f.known[knownKey(r.Target, x)] {
+			note = ", in the baseline"
+		}
+		text += fmt.Sprintf("%s%s\n  signature: %s\n", headline(x), note, x.Signature)
+	}
+	text += fmt.Sprintf("replay: %s\nreport: %s\n", replayCommandLine(m.dir, r.ID), reportPath(m.dir, r.Campaign, r.ID))
+	result := &junit.Result{Message: model.OneLine(r.Verdict.Reason), Type: r.Verdict.Value, Data: characters(text)}
+	switch x := f.costliest(r); {
+	case x != nil:
+		result.Message, result.Type = model.OneLine(x.Summary), x.Check
+		out.Failure = result
+	case r.Verdict.Value == string(model.VerdictUnknown):
+		out.Error = result
+	case r.Verdict.Value == string(model.VerdictVacuous):
+		out.Skipped = result
+	default:
+		out.SystemOut = &junit.Output{Data: result.Data}
+	}
+	return out
+}
+
+// characters replaces what no XML 1.0 document may have (its section 2.2): a target chooses
+// what stands in messages and log lines.
+func characters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
+}
