@@ -100,6 +100,9 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 		if status, body, err := d.Try("GET", "/healthz", nil); err != nil || status == http.StatusOK || !strings.Contains(string(body), "priority=300 in_port=11") {
 			t.Errorf("healthy with a rule that goes round what is cut: %d %s %v", status, body, err)
 		}
+		if _, arrived := b.pings("a", "b"); arrived == 0 {
+			t.Error("the rule lets nothing pass, so nothing leaks")
+		}
 		harness.Output(t, "ovs-ofctl", "-O", "OpenFlow13", "--strict", "del-flows", "unix:"+b.Path(bridge+".mgmt"), theirs)
 		d.State("pushed", "in_force")
 		b.expect("when they are gone", cutOff)
