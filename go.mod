@@ -35,6 +35,7 @@ require (
 	github.com/elastic/go-seccomp-bpf v1.6.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/jstemmer/go-junit-report/v2 v2.1.0
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/safchain/ethtool v0.6.2
 	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
 	golang.org/x/net v0.59.0

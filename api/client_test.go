@@ -79,8 +79,29 @@ func TestClientReachesEverything(t *testing.T) {
 	check("campaigns", len(cs.Items) == 1 && cs.Next != "", err)
 	cs, err = read[wire.Campaigns](srv, "/v1/campaigns?limit=1&cursor="+cs.Next)
 	check("second page", len(cs.Items) == 1 && cs.Items[0].ID == made.ID && cs.Next != "", err)
+	got, err = c.PauseCampaign(ctx, made.ID, 0)
+	check("pause", got.State == "paused", err)
+	if _, err := c.PauseCampaign(ctx, "c-1", 0); !errors.Is(err, model.ErrConflict) {
+		t.Errorf("pause of one that is done: %v", err)
+	}
+	got, err = c.ResumeCampaign(ctx, made.ID)
+	check("resume", got.State == "queued", err)
 	got, err = c.CancelCampaign(ctx, made.ID)
 	check("cancel", got.State == "cancelled", err)
+	at := t0.Add(48 * time.Hour)
+	sch, err := c.PutSchedule(ctx, "nightly", wire.ScheduleSpec{Campaign: spec, At: &at})
+	check("schedule", sch.Name == "nightly" && cmp.Equal(sch.Campaign, spec) && sch.At.Equal(at) && sch.Overlap == "skip" && sch.Next != nil, err)
+	shown, err := c.Schedule(ctx, "nightly")
+	check("its schedule", cmp.Equal(shown, sch), err)
+	all, err := c.Schedules(ctx)
+	check("schedules", len(all) == 1 && cmp.Equal(all[0], sch), err)
+	if _, err := c.PutSchedule(ctx, "never", wire.ScheduleSpec{Campaign: spec}); !errors.Is(err, model.ErrInvalid) {
+		t.Errorf("a schedule without a time: %v", err)
+	}
+	check("delete schedule", true, c.DeleteSchedule(ctx, "nightly"))
+	if err := c.DeleteSchedule(ctx, "nightly"); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("deleted twice: %v", err)
+	}
 	runs, err := c.Runs(ctx, wire.RunFilter{Campaign: "c-1"}, 0, "")
 	check("runs", len(runs.Items) == 3, err)
 	of, err := read[wire.Runs](srv, "/v1/campaigns/c-1/runs")

@@ -108,6 +108,19 @@ func (f *fakeService) CancelCampaign(ctx context.Context, id string) (model.Camp
 	return c, err
 }
 
+func (f *fakeService) PauseCampaign(ctx context.Context, id string) (model.Campaign, error) {
+	c, err := f.Campaign(ctx, id)
+	switch {
+	case err != nil:
+		return c, err
+	case c.State == model.CampaignQueued:
+		c.State = model.CampaignPaused
+	case c.State != model.CampaignPaused:
+		return c, fmt.Errorf("%w: it is %s", model.ErrConflict, c.State)
+	}
+	return c, f.PutCampaign(c)
+}
+
 func (f *fakeService) ResumeCampaign(ctx context.Context, id string) (model.Campaign, error) {
 	c, err := f.Campaign(ctx, id)
 	switch {
@@ -118,6 +131,27 @@ func (f *fakeService) ResumeCampaign(ctx context.Context, id string) (model.Camp
 	}
 	c.State = model.CampaignQueued
 	return c, f.PutCampaign(c)
+}
+
+func (f *fakeService) PutSchedule(_ context.Context, c model.Schedule) (model.Schedule, bool, error) {
+	if c.At.IsZero() == (c.Cron == "") {
+		return c, false, fmt.Errorf("%w: a schedule needs a time or a cron expression", model.ErrInvalid)
+	}
+	_, err := f.GetSchedule(c.Name)
+	c.Created, c.Next = t0, t0.Add(time.Hour)
+	return c, err != nil, f.Store.PutSchedule(c)
+}
+
+func (f *fakeService) Schedule(_ context.Context, name string) (model.Schedule, error) {
+	return f.GetSchedule(name)
+}
+
+func (f *fakeService) Schedules(context.Context) ([]model.Schedule, error) {
+	return f.ListSchedules()
+}
+
+func (f *fakeService) DeleteSchedule(_ context.Context, name string) error {
+	return f.Store.DeleteSchedule(name)
 }
 
 func (f *fakeService) Runs(_ context.Context, of model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error) {

@@ -75,9 +75,9 @@ func campaignEnded(s string) bool {
 	return false
 }
 
-func campaignAnswer(c wire.Campaign) *campaignOutput {
+func campaignAnswer(c wire.Campaign, is func(state string) bool) *campaignOutput {
 	out := &campaignOutput{Status: http.StatusAccepted, Location: "/v1/campaigns/" + c.ID, Body: c}
-	if campaignEnded(c.State) {
+	if is(c.State) {
 		out.Status = http.StatusOK
 	}
 	return out
@@ -104,27 +104,43 @@ func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return s.campaignOutcome(ctx, in.Prefer, c)
+	return s.campaignOutcome(ctx, in.Prefer, c, campaignEnded)
 }
 
-// campaignOutcome waits for a campaign's end as long as the client wants.
-func (s *server) campaignOutcome(ctx context.Context, prefer string, c wire.Campaign) (*campaignOutput, error) {
-	c, err := wait(ctx, prefer, c, func(c wire.Campaign) bool { return campaignEnded(c.State) }, func() (wire.Campaign, error) {
+// campaignOutcome waits for a state of a campaign as long as the client wants.
+func (s *server) campaignOutcome(ctx context.Context, prefer string, c wire.Campaign, is func(state string) bool) (*campaignOutput, error) {
+	c, err := wait(ctx, prefer, c, func(c wire.Campaign) bool { return is(c.State) }, func() (wire.Campaign, error) {
 		m, err := s.Service.Campaign(ctx, c.ID)
 		return wire.FromCampaign(m), err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return campaignAnswer(c), nil
+	return campaignAnswer(c, is), nil
 }
 
-type resumeCampaignInput struct {
+type campaignActionInput struct {
 	IDParam
 	RetryHeaders
 }
 
-func (s *server) resumeCampaign(ctx context.Context, in *resumeCampaignInput) (*campaignOutput, error) {
+func (s *server) pauseCampaign(ctx context.Context, in *campaignActionInput) (*campaignOutput, error) {
+	c, err := once(s, in.RetryHeaders, "pause-campaign", in.ID, func() (wire.Campaign, error) {
+		c, err := s.Service.PauseCampaign(ctx, in.ID)
+		return wire.FromCampaign(c), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.campaignOutcome(ctx, in.Prefer, c, stopped)
+}
+
+// stopped says whether a campaign is under way no more.
+func stopped(state string) bool {
+	return campaignEnded(state) || model.CampaignState(state) == model.CampaignPaused
+}
+
+func (s *server) resumeCampaign(ctx context.Context, in *campaignActionInput) (*campaignOutput, error) {
 	c, err := once(s, in.RetryHeaders, "resume-campaign", in.ID, func() (wire.Campaign, error) {
 		c, err := s.Service.ResumeCampaign(ctx, in.ID)
 		return wire.FromCampaign(c), err
@@ -132,7 +148,7 @@ func (s *server) resumeCampaign(ctx context.Context, in *resumeCampaignInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return s.campaignOutcome(ctx, in.Prefer, c)
+	return s.campaignOutcome(ctx, in.Prefer, c, campaignEnded)
 }
 
 func (s *server) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutput, error) {
@@ -140,7 +156,7 @@ func (s *server) cancelCampaign(ctx context.Context, in *IDParam) (*campaignOutp
 	if err != nil {
 		return nil, fromService(err)
 	}
-	return campaignAnswer(wire.FromCampaign(c)), nil
+	return campaignAnswer(wire.FromCampaign(c), campaignEnded), nil
 }
 
 type campaignRunsInput struct {

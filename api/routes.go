@@ -89,9 +89,9 @@ func openAPIConfig() huma.Config {
 	c.CreateHooks = nil // no $schema field in every answer
 	c.RejectUnknownQueryParameters = true
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"token": {Type: "http", Scheme: "bearer", Description: "The token of serve --token-file, or the read-only token of netsplit access read-token (GET only). " +
+		"token": {Type: "http", Scheme: "bearer", Description: "The token of serve --token-file, or the read-only token of netsplit access read-token (GET, and POST of queries). " +
 			"Not needed on the daemon's Unix socket, which is for its own user and root."},
-		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "Cookie of a browser that opened the address of netsplit access page; GET only."},
+		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "Cookie of a browser that opened the address of netsplit access page; GET, and POST of queries."},
 	}
 	c.Security = []map[string][]string{{"token": {}}, {"page": {}}}
 	return c
@@ -102,10 +102,12 @@ func (s *server) routes() {
 	post(s, "/v1/campaigns", "create-campaign", "Start a campaign", http.StatusAccepted, s.createCampaign)
 	get(s, "/v1/campaigns/{id}", "get-campaign", "Show a campaign", s.getCampaign)
 	del(s, "/v1/campaigns/{id}", "cancel-campaign", "Cancel a campaign", s.cancelCampaign)
-	post(s, "/v1/campaigns/{id}/resume", "resume-campaign", "Continue a campaign that failed, for example on a full disk", http.StatusAccepted, s.resumeCampaign)
+	post(s, "/v1/campaigns/{id}/pause", "pause-campaign", "Pause a campaign: the scenarios of its current runs are run again when it is resumed", http.StatusAccepted, s.pauseCampaign)
+	post(s, "/v1/campaigns/{id}/resume", "resume-campaign", "Continue a campaign that is paused, or that failed, for example on a full disk", http.StatusAccepted, s.resumeCampaign)
 	get(s, "/v1/campaigns/{id}/runs", "list-runs", "List the runs of a campaign, the last one started first", s.listCampaignRuns)
 	get(s, "/v1/campaigns/{id}/causes", "list-causes", "List the causes of a campaign's failed runs, the costliest first", s.listCauses)
 	get(s, "/v1/campaigns/{id}/causes/{cause}", "get-cause", "Show a cause with all of its runs", s.getCause)
+	s.scheduleRoutes()
 	get(s, "/v1/runs", "list-all-runs", "List runs: the newest campaign's first, and of each the last one started first", s.listRuns)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
 	get(s, "/v1/runs/{id}/query", "query-run", "Ask the record of a run with SQL", s.queryRun)

@@ -24,10 +24,20 @@ type Service interface {
 	Campaigns(ctx context.Context, f model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error)
 	// CancelCampaign asks a campaign to stop. It is no error if it has ended.
 	CancelCampaign(ctx context.Context, id string) (model.Campaign, error)
-	// ResumeCampaign queues a campaign that failed, to continue where it was. It
-	// leaves one that is queued or running as it is; one that is done or cancelled is
+	// PauseCampaign asks a campaign that is queued or running to stop until it is resumed.
+	// It leaves one that is paused as it is; one that has ended is a conflict.
+	PauseCampaign(ctx context.Context, id string) (model.Campaign, error)
+	// ResumeCampaign queues a campaign that is paused or failed, to continue where it was.
+	// It leaves one that is queued or running as it is; one that is done or cancelled is
 	// a conflict.
 	ResumeCampaign(ctx context.Context, id string) (model.Campaign, error)
+
+	// PutSchedule makes a schedule, or replaces the one of its name. created: it is new.
+	PutSchedule(ctx context.Context, c model.Schedule) (_ model.Schedule, created bool, err error)
+	Schedule(ctx context.Context, name string) (model.Schedule, error)
+	// Schedules lists all by name.
+	Schedules(ctx context.Context) ([]model.Schedule, error)
+	DeleteSchedule(ctx context.Context, name string) error
 
 	// Runs lists the newest campaign's first, and of each the last one started first. A
 	// campaign of the filter that does not exist is ErrNotFound.

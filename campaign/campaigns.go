@@ -26,10 +26,17 @@ type job struct {
 	watch  *watch // nil: it is no search, or not yet; guarded by booking
 }
 
-var errCancelled = errors.New("cancelled")
+var (
+	errCancelled = errors.New("cancelled")
+	errPaused    = errors.New("paused")
+)
 
 // CreateCampaign checks and queues a campaign.
 func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (model.Campaign, error) {
+	return s.createCampaign(spec, "")
+}
+
+func (s *Service) createCampaign(spec model.CampaignSpec, schedule string) (model.Campaign, error) {
 	spec, t, err := s.complete(spec)
 	if err != nil {
 		return model.Campaign{}, err
@@ -45,7 +52,7 @@ func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (
 			return model.Campaign{}, err
 		}
 	}
-	c := model.Campaign{ID: s.newID(), Spec: spec, State: model.CampaignQueued, Created: time.Now()}
+	c := model.Campaign{ID: s.newID(), Schedule: schedule, Spec: spec, State: model.CampaignQueued, Created: time.Now()}
 	c.Planned = spec.Runs
 	if spec.Replay == "" && spec.Scenario == nil {
 		c.Planned += spec.Clean
@@ -60,6 +67,16 @@ func (s *Service) CreateCampaign(ctx context.Context, spec model.CampaignSpec) (
 // CancelCampaign ends a campaign; its runs under way are cut short and what
 // was recorded stays. Cancelling one that has ended is harmless.
 func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign, error) {
+	if !s.stop(id, errCancelled) {
+		if err := s.cancelPaused(id); err != nil {
+			return model.Campaign{}, err
+		}
+	}
+	return s.Campaign(ctx, id)
+}
+
+// stop has a campaign that is queued or under way end for a reason. False: it is neither.
+func (s *Service) stop(id string, why error) bool {
 	s.mu.Lock()
 	j := s.jobs[id]
 	i := slices.Index(s.queue, j)
@@ -67,13 +84,14 @@ func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign
 		s.queue = slices.Delete(s.queue, i, i+1)
 	}
 	s.mu.Unlock()
-	if j != nil {
-		j.cancel(errCancelled)
+	if j == nil {
+		return false
 	}
+	j.cancel(why)
 	if i >= 0 { // nothing of it is under way that would have to end first
-		s.ended(j, errCancelled)
+		s.ended(j, why)
 	}
-	return s.Campaign(ctx, id)
+	return true
 }
 
 func (s *Service) runCampaign(ctx context.Context, j *job) error {

@@ -310,6 +310,54 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// A paused campaign leaves its turn to the next one, stays paused over a restart of the
+// daemon, and is resumed with the time between not counted; or it is cancelled.
+func TestAPausedCampaignIsResumed(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t),
+		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1)}
+	for id, c := range map[string]model.Campaign{
+		"c-1": {State: model.CampaignQueued}, "c-2": {State: model.CampaignQueued},
+		"c-3": {State: model.CampaignDone}, "c-4": {State: model.CampaignRunning, Spec: model.CampaignSpec{Strategy: model.StrategyScripted}},
+	} {
+		c.ID = id
+		if err := s.store.PutCampaign(c); err != nil {
+			t.Fatal(err)
+		}
+		if c.State == model.CampaignQueued {
+			s.enqueue(c)
+		}
+	}
+	for range 2 {
+		c, err := s.PauseCampaign(t.Context(), "c-1")
+		if err != nil || c.State != model.CampaignPaused || c.Reason != "paused by a user" || len(s.queue) != 1 || s.queue[0].c.ID != "c-2" {
+			t.Fatalf("%+v, %v, %d queued", c, err, len(s.queue))
+		}
+	}
+	s.queue, s.jobs = nil, map[string]*job{}
+	if err := s.resume(); err != nil || len(s.queue) != 1 || s.queue[0].c.ID != "c-2" {
+		t.Errorf("after a restart %d are queued, %v", len(s.queue), err)
+	}
+	for id, want := range map[string]error{"c-3": model.ErrConflict, "c-4": model.ErrConflict, "c-9": model.ErrNotFound} {
+		if _, err := s.PauseCampaign(t.Context(), id); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", id, err, want)
+		}
+	}
+	c, err := s.store.GetCampaign("c-1")
+	if c.Ended = c.Ended.Add(-time.Hour); err != nil || s.store.PutCampaign(c) != nil {
+		t.Fatal(err)
+	}
+	c, err = s.ResumeCampaign(t.Context(), "c-1")
+	if err != nil || c.State != model.CampaignQueued || c.Reason != "" || c.Idle < time.Hour || c.Idle > 2*time.Hour || len(s.queue) != 2 {
+		t.Errorf("%+v, %v, %d queued", c, err, len(s.queue))
+	}
+	if _, err := s.PauseCampaign(t.Context(), "c-1"); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.CancelCampaign(t.Context(), "c-1"); err != nil || c.State != model.CampaignCancelled || c.Reason != "cancelled by a user" {
+		t.Errorf("cancelled while paused: %+v, %v", c, err)
+	}
+}
+
 // A campaign that failed goes on: the run that was under way is lost and says so, the
 // time between does not count, and asking twice is harmless. One that is done has
 // nothing to go on with.

@@ -11,10 +11,45 @@ import (
 	"netsplit/sut/nodes"
 )
 
-// ResumeCampaign goes on with a campaign that failed, as after a full disk, from its
-// last stored input: what was judged stays, and the scenarios of runs that were under
-// way, or could not be stored, are run again. One that is queued or under way is left
-// as it is. The time since it failed does not count towards its budget.
+const cancelledByUser = "cancelled by a user"
+
+// PauseCampaign stops a campaign until it is resumed: its runs under way are cut short, and
+// their scenarios are run again then. One that is paused is left as it is.
+func (s *Service) PauseCampaign(ctx context.Context, id string) (model.Campaign, error) {
+	c, err := s.store.GetCampaign(id)
+	switch {
+	case err != nil:
+		return c, err
+	case c.Spec.Strategy == model.StrategyScripted:
+		return c, fmt.Errorf("%w: campaign %s plays a script: cancel it, or let it end", model.ErrConflict, id)
+	case s.stop(id, errPaused):
+		return s.Campaign(ctx, id)
+	case c.State == model.CampaignPaused:
+		return c, nil
+	}
+	return c, fmt.Errorf("%w: campaign %s is %s: only one that is queued or running can be paused", model.ErrConflict, id, c.State)
+}
+
+// cancelPaused ends a campaign that is paused; others it leaves as they are.
+func (s *Service) cancelPaused(id string) error {
+	s.booking.Lock()
+	defer s.booking.Unlock()
+	c, err := s.store.GetCampaign(id)
+	if err != nil || c.State != model.CampaignPaused {
+		return err
+	}
+	c.State, c.Reason = model.CampaignCancelled, cancelledByUser
+	if err := s.store.PutCampaign(c); err != nil {
+		return err
+	}
+	s.tell("campaign", id, string(c.State), fmt.Sprintf("campaign %s is %s", id, c.State))
+	return nil
+}
+
+// ResumeCampaign goes on with a campaign that was paused or failed, as after a full disk,
+// from its last stored input: what was judged stays, and the scenarios of runs that were
+// under way, or could not be stored, are run again. One that is queued or under way is left
+// as it is. The time since it stopped does not count towards its budget.
 func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign, error) {
 	s.booking.Lock() // it may be ending
 	defer s.booking.Unlock()

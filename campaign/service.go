@@ -93,6 +93,9 @@ type Service struct {
 
 	querying sync.Mutex // held by QueryRun: a query takes time and memory
 
+	scheduling  sync.Mutex    // held while schedules are changed; taken before mu and booking
+	rescheduled chan struct{} // wakes the scheduler
+
 	uploading sync.Mutex // held while an uploaded target is kept or deleted; mu is taken after it
 
 	mu       sync.Mutex // guards what follows
@@ -131,7 +134,7 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1),
+		subs: map[chan struct{}]bool{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), rescheduled: make(chan struct{}, 1),
 		// More than any earlier daemon can have come to, so that its readers do not
 		// take what is new for what they know.
 		before: uint64(time.Now().UnixMicro())}
@@ -167,6 +170,9 @@ func Open(cfg Config) (*Service, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.done.Go(func() { s.loop(ctx) })
+	if !cfg.InProcess { // a command does its own work and no other
+		s.done.Go(func() { s.scheduler(ctx) })
+	}
 	return s, nil
 }
 
@@ -332,7 +338,9 @@ func (s *Service) ended(j *job, err error) {
 		case errors.Is(err, errSuspect):
 			c.State, c.Reason = model.CampaignCancelled, errSuspect.Error()
 		case errors.Is(err, errCancelled):
-			c.State, c.Reason = model.CampaignCancelled, "cancelled by a user"
+			c.State, c.Reason = model.CampaignCancelled, cancelledByUser
+		case errors.Is(err, errPaused):
+			c.State, c.Reason = model.CampaignPaused, "paused by a user"
 		default:
 			c.State, c.Reason = model.CampaignFailed, err.Error()
 		}

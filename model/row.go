@@ -54,15 +54,17 @@ type LogFile struct {
 // target as campaigns name it, without a release and, of an upload, a version: it takes
 // campaigns on all of these.
 type CampaignFilter struct {
-	Target string
-	State  CampaignState
+	Target   string
+	State    CampaignState
+	Schedule string
 }
 
 // Takes says whether the list has a campaign.
 func (f CampaignFilter) Takes(c *Campaign) bool {
 	t := c.Spec.Target
 	rest, ok := strings.CutPrefix(t, f.Target)
-	return (f.Target == "" || ok && (rest == "" || strings.ContainsAny(rest[:1], "@:"))) && (f.State == "" || f.State == c.State)
+	return (f.Target == "" || ok && (rest == "" || strings.ContainsAny(rest[:1], "@:"))) && (f.State == "" || f.State == c.State) &&
+		(f.Schedule == "" || f.Schedule == c.Schedule)
 }
 
 // Row is what a list says of the run.

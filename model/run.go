@@ -311,6 +311,7 @@ type CampaignState string
 const (
 	CampaignQueued    CampaignState = "queued"
 	CampaignRunning   CampaignState = "running"
+	CampaignPaused    CampaignState = "paused" // it may be resumed
 	CampaignDone      CampaignState = "done"
 	CampaignCancelled CampaignState = "cancelled"
 	CampaignFailed    CampaignState = "failed" // netsplit or the testbed failed, not the target
@@ -419,6 +420,7 @@ type Warning struct {
 // Campaign is a search and how far it got.
 type Campaign struct {
 	ID       string        `json:"id"`
+	Schedule string        `json:"schedule,omitempty"` // that made it
 	Spec     CampaignSpec  `json:"spec"`
 	State    CampaignState `json:"state"`
 	Reason   string        `json:"reason,omitempty"` // why failed or cancelled

@@ -45,7 +45,8 @@ type PartitionStatus struct {
 	// which they are every second; zero where nothing is cut any more.
 	RenewedUntil time.Time `json:"-"`
 	Healed       time.Time `json:"healed,omitzero"` // proved
-	// Counts of packets across the cut while it was in force; LeakKnown false
+	// Counts of packets across the cut: Leaked since it was in force, the others since the
+	// installation; LeakKnown false
 	// says that nobody could count Leaked.
 	Wanted uint64 `json:"wanted"`
 	// Probes are netsplit's own packets among those that wanted to cross.
@@ -160,10 +161,11 @@ type HealthCheck struct {
 type ServiceEvent struct {
 	Num  uint64    `json:"num"`
 	At   time.Time `json:"at"`   // UTC
-	Kind string    `json:"kind"` // "campaign", "run", "finding", "warning", "partition", "switch", "host", "invariant", "events"
+	Kind string    `json:"kind"` // "campaign", "run", "finding", "warning", "partition", "switch", "host", "invariant", "schedule", "events"
 	ID   string    `json:"id"`   // of what changed
 	// State is the state it is in now: a word of CampaignState,
-	// PartitionState or VerdictValue, or "connected", "disconnected", "slave", "missed".
+	// PartitionState or VerdictValue, or "connected", "disconnected", "slave", "waiting", "over",
+	// "deleted", "missed".
 	State string `json:"state"`
 	Text  string `json:"text"` // one sentence for a person
 }

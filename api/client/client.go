@@ -204,6 +204,31 @@ func (c *Client) UploadTarget(ctx context.Context, archive []byte) (wire.Target,
 	return out, nil
 }
 
+// PutSchedule makes a schedule, or replaces the one of its name.
+func (c *Client) PutSchedule(ctx context.Context, name string, spec wire.ScheduleSpec) (wire.Schedule, error) {
+	return call[wire.Schedule](ctx, c, http.MethodPut, "/v1/schedules/"+id(name), spec, 0)
+}
+
+// Schedule shows a schedule.
+func (c *Client) Schedule(ctx context.Context, name string) (wire.Schedule, error) {
+	return get[wire.Schedule](ctx, c, "/v1/schedules/"+id(name))
+}
+
+// Schedules lists all schedules by name.
+func (c *Client) Schedules(ctx context.Context) ([]wire.Schedule, error) {
+	out, err := get[wire.Schedules](ctx, c, "/v1/schedules")
+	return out.Items, err
+}
+
+// DeleteSchedule deletes a schedule; its campaigns stay.
+func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
+	res, err := c.open(ctx, http.MethodDelete, "/v1/schedules/"+id(name), nil, http.Header{})
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}
+
 // Campaign shows a campaign.
 func (c *Client) Campaign(ctx context.Context, campaign string) (wire.Campaign, error) {
 	return get[wire.Campaign](ctx, c, "/v1/campaigns/"+id(campaign))
@@ -221,14 +246,20 @@ func (c *Client) CancelCampaign(ctx context.Context, campaign string) (wire.Camp
 	return call[wire.Campaign](ctx, c, http.MethodDelete, "/v1/campaigns/"+id(campaign), nil, 0)
 }
 
-// ResumeCampaign goes on with a campaign that failed.
+// PauseCampaign asks a campaign to stop until it is resumed. With wait > 0 it waits up to that
+// long (at most 60 s) until it has.
+func (c *Client) PauseCampaign(ctx context.Context, campaign string, wait time.Duration) (wire.Campaign, error) {
+	return call[wire.Campaign](ctx, c, http.MethodPost, "/v1/campaigns/"+id(campaign)+"/pause", nil, wait)
+}
+
+// ResumeCampaign goes on with a campaign that is paused or failed.
 func (c *Client) ResumeCampaign(ctx context.Context, campaign string) (wire.Campaign, error) {
 	return call[wire.Campaign](ctx, c, http.MethodPost, "/v1/campaigns/"+id(campaign)+"/resume", nil, 0)
 }
 
 // Campaigns lists one page of campaigns, newest first.
 func (c *Client) Campaigns(ctx context.Context, f wire.CampaignFilter, limit int, cursor string) (wire.Campaigns, error) {
-	return get[wire.Campaigns](ctx, c, query("/v1/campaigns", "target", f.Target, "state", f.State, "limit", num(limit), "cursor", cursor))
+	return get[wire.Campaigns](ctx, c, query("/v1/campaigns", "target", f.Target, "state", f.State, "schedule", f.Schedule, "limit", num(limit), "cursor", cursor))
 }
 
 // Runs lists one page of runs: the newest campaign's first, and of each the last one

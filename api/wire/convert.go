@@ -102,7 +102,7 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 // FromCampaign converts a campaign.
 func FromCampaign(c model.Campaign) Campaign {
 	out := Campaign{
-		ID: c.ID, State: string(c.State), Reason: c.Reason, Reproduced: c.Reproduced, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
+		ID: c.ID, Schedule: c.Schedule, State: string(c.State), Reason: c.Reason, Reproduced: c.Reproduced, Spec: FromCampaignSpec(c.Spec), Created: c.Created.UTC(), Ended: when(c.Ended),
 		Done: c.Done, Planned: c.Planned, Undecided: c.Undecided, Findings: c.Findings, Warnings: nonNil(c.Warnings), Running: nonNil(c.Running), Doing: c.Doing,
 	}
 	for _, x := range c.Shrunk {

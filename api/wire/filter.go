@@ -18,10 +18,12 @@ func (f RunFilter) Model() model.RunFilter {
 // CampaignFilter says which campaigns a list has; what is absent takes all.
 type CampaignFilter struct {
 	Target string `query:"target" minLength:"1" maxLength:"1024" doc:"Only those on this target, whatever the release or the version of an upload"`
-	State  string `query:"state" enum:"queued,running,done,cancelled,failed" doc:"Only those in this state"`
+	State  string `query:"state" enum:"queued,running,paused,done,cancelled,failed" doc:"Only those in this state"`
+
+	Schedule string `query:"schedule" pattern:"^[a-z0-9-]{1,63}$" doc:"Only those that this schedule made"`
 }
 
 // Model is the filter as the service takes it.
 func (f CampaignFilter) Model() model.CampaignFilter {
-	return model.CampaignFilter{Target: f.Target, State: model.CampaignState(f.State)}
+	return model.CampaignFilter{Target: f.Target, State: model.CampaignState(f.State), Schedule: f.Schedule}
 }

@@ -99,11 +99,12 @@ type Targets struct {
 // Campaign is a search and how far it got.
 type Campaign struct {
 	ID         string          `json:"id"`
-	State      string          `json:"state" enum:"queued,running,done,cancelled,failed"`
-	Reason     string          `json:"reason,omitempty" doc:"Why it failed or was cancelled"`
+	Schedule   string          `json:"schedule,omitempty" doc:"The schedule that made it"`
+	State      string          `json:"state" enum:"queued,running,paused,done,cancelled,failed"`
+	Reason     string          `json:"reason,omitempty" doc:"Why it is in this state"`
 	Spec       CampaignSpec    `json:"spec"`
 	Created    time.Time       `json:"created"`
-	Ended      *time.Time      `json:"ended,omitempty"`
+	Ended      *time.Time      `json:"ended,omitempty" doc:"When it ended, or was paused"`
 	Done       int             `json:"done" doc:"Runs finished, clean ones included"`
 	Planned    int             `json:"planned" doc:"Bound on done; 0 if unknown"`
 	Findings   int             `json:"findings"`
@@ -489,7 +490,7 @@ type PartitionStatus struct {
 	RenewedUntil *time.Time   `json:"renewedUntil,omitempty" doc:"Lease expiry: when the first of its rules expires unless renewed (every second); absent once it is being healed"`
 	Healed       *time.Time   `json:"healed,omitempty" doc:"When a packet had passed again over every link"`
 	Links        []model.Link `json:"links" doc:"The directed links that it cuts"`
-	Wanted       uint64       `json:"wanted" doc:"Packets that wanted to cross while it was in force: dropped and leaked, netsplit's probe packets included"`
+	Wanted       uint64       `json:"wanted" doc:"Packets that wanted to cross since the installation: dropped and leaked, netsplit's probe packets included"`
 	Probes       uint64       `json:"probes" doc:"netsplit's probe packets among them, for this partition or others of the same traffic"`
 	Dropped      uint64       `json:"dropped" doc:"Without broadcasts and multicasts that a switch dropped, except ARP requests: no rule counts them by link"`
 	Leaked       uint64       `json:"leaked" doc:"Packets that arrived since it was in force, broadcasts and multicasts included"`

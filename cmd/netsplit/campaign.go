@@ -21,15 +21,9 @@ import (
 )
 
 func campaignCommand(conn *daemonFlags) *cobra.Command {
-	var spec wire.CampaignSpec
+	var what campaignFlags
 	var runsDir string
-	var budget time.Duration
-	var args map[string]string
-	var maxLost int
-	var maxWindow time.Duration
 	var show progressFlags
-	var shrink int
-	var how exploreFlags
 	var ci ciFlags
 	c := &cobra.Command{
 		Use:   "campaign TARGET",
@@ -50,50 +44,20 @@ Your running daemon does the work. Without one, this command does it in labs on
 this machine (root) and keeps the records in --runs-dir.`,
 		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, names []string) error {
-			if err := counts(c, "labs", "clean", "faults", "retries"); err != nil {
-				return err
-			}
-			if err := ahead(c, "budget"); err != nil {
-				return err
-			}
-			spec.Target, spec.Args, spec.Budget = names[0], args, wire.Span(budget)
-			if c.Flags().Changed("shrink") {
-				spec.Shrink = &shrink
-			}
-			if c.Flags().Changed("max-lost") {
-				spec.MaxLost = &maxLost
-			}
-			if c.Flags().Changed("max-window") {
-				w := wire.Duration(maxWindow)
-				spec.MaxWindow = &w
-			}
-			if err := errors.Join(how.apply(c, &spec), ci.read()); err != nil {
+			spec, err := what.of(c, names[0])
+			if err := errors.Join(err, ci.read()); err != nil {
 				return err
 			}
 			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error { return summarise(c, m, &ci) })
 		},
 	}
+	what.register(c)
 	f := c.Flags()
-	how.register(c, &spec)
-	f.IntVar(&shrink, "shrink", 3, "sequences: at the end, how often to try the smallest sequence of each cause without each of its steps (0: do not)")
-	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
-	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
-	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")
-	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
-	f.DurationVar(&budget, "budget", 0, "stop the campaign after this time (default: never)")
-	f.StringVar(&spec.Effect, "effect", "drop", "what a cut does: drop or reset")
-	f.StringVar(&spec.Gate, "gate", "", gateHelp)
-	f.IntVar(&spec.Retries, "retries", 2, "how often a state that did not recur is tried again")
-	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
-	f.IntVar(&maxLost, "max-lost", 0, "your bound on documented losses; more losses are a broken promise")
-	f.DurationVar(&maxWindow, "max-window", 0, "your bound on the time between the first and the last documented loss")
-	f.BoolVar(&spec.StopWhenSuspect, "stop-when-suspect", false, "stop at the first sign of a wrong target file, with exit status 4")
-	f.BoolVar(&spec.StopWhenBroken, "stop-when-broken", false, "stop at the first broken promise that no clean run showed")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	ci.register(f)
 	show.register(f)
 	conn.register(c)
-	c.AddCommand(campaignListCommand(conn), campaignShowCommand(conn), resumeCommand(conn), cancelCommand(conn))
+	c.AddCommand(campaignListCommand(conn), campaignShowCommand(conn), campaignScheduleCommand(conn), pauseCommand(conn), resumeCommand(conn), cancelCommand(conn))
 	return c
 }
 
@@ -103,9 +67,10 @@ func resumeCommand(conn *daemonFlags) *cobra.Command {
 	var show progressFlags
 	var ci ciFlags
 	c := &cobra.Command{
-		Use: "resume CAMPAIGN", Short: "continue a campaign that failed, for example on a full disk",
-		Long: `Continues a campaign that failed. Judged runs stay. Runs that had not ended or
-could not be stored are lost: their scenarios are run again under new ids. The time since it failed does not count towards its budget.`,
+		Use: "resume CAMPAIGN", Short: "continue a campaign that is paused, or that failed, for example on a full disk",
+		Long: `Continues a campaign that is paused or failed. Judged runs stay. Runs that had not ended
+or could not be stored are lost: their scenarios are run again under new ids. The time
+since it stopped does not count towards its budget.`,
 		Args: exactArgs(1, "a campaign's id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := errors.Join(storeIn(runsDir), ci.read()); err != nil {
@@ -125,6 +90,26 @@ could not be stored are lost: their scenarios are run again under new ids. The t
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the campaign's records are, for work in this process")
 	ci.register(c.Flags())
 	show.register(c.Flags())
+	conn.register(c)
+	return c
+}
+
+// pauseWait is how long pause waits until the campaign's runs have stopped.
+const pauseWait = 60 * time.Second
+
+func pauseCommand(conn *daemonFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use: "pause ID", Short: "pause a campaign of the daemon until it is resumed; its current runs are lost and run again then", Args: exactArgs(1, "a campaign's id"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				camp, err := cl.PauseCampaign(ctx, args[0], pauseWait)
+				if err == nil {
+					fmt.Fprintf(c.OutOrStdout(), "campaign %s is %s after %d runs; netsplit campaign resume %s continues it\n", camp.ID, camp.State, camp.Done, camp.ID)
+				}
+				return err
+			})
+		},
+	}
 	conn.register(c)
 	return c
 }

@@ -70,7 +70,7 @@ func campaignListCommand(conn *daemonFlags) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&of.Target, "target", "", "only those on this target, whatever its release")
-	c.Flags().StringVar(&of.State, "state", "", "only those that are queued, running, done, cancelled or failed")
+	c.Flags().StringVar(&of.State, "state", "", "only those that are queued, running, paused, done, cancelled or failed")
 	l.register(c)
 	conn.register(c)
 	return c

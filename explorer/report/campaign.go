@@ -154,7 +154,7 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 		return "✕ " + model.Count(broken+documented, "finding", "findings") + of, "fail"
 	case documented > 0:
 		return "✕ " + model.Count(documented, "documented finding", "documented findings") + of, "vacuous"
-	case in.Campaign.State == model.CampaignRunning || in.Campaign.State == model.CampaignQueued:
+	case slices.Contains([]model.CampaignState{model.CampaignRunning, model.CampaignQueued, model.CampaignPaused}, in.Campaign.State):
 		return "… " + string(in.Campaign.State), "vacuous"
 	case in.Campaign.Spec.Replay != "" && in.Campaign.Reproduced > 0:
 		return fmt.Sprintf("✕ Failed again %d of %d times", in.Campaign.Reproduced, len(in.Runs)), "fail"

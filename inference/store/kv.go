@@ -16,13 +16,14 @@ const (
 	bucketPartitions   = "partitions"           // name
 	bucketPartTime     = "partitions-by-time"   // created, name -> nothing
 	bucketKeys         = "idempotency-keys"
+	bucketSchedules    = "schedules" // name
 )
 
 // buckets lists all of them, in the order in which they are made.
 var buckets = []string{
 	bucketMeta, bucketCampaigns, bucketCampaignTime, bucketRuns, bucketRunOrder, bucketStarted,
 	bucketInputs, bucketFindings, bucketFindingOrder, bucketInvariants, bucketPartitions, bucketKeys,
-	bucketCuts, bucketPartTime,
+	bucketCuts, bucketPartTime, bucketSchedules,
 }
 
 // appendOnly names the buckets whose keys only grow: their pages are filled

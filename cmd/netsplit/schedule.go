@@ -1,0 +1,166 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"netsplit/api/client"
+	"netsplit/api/wire"
+)
+
+func campaignScheduleCommand(conn *daemonFlags) *cobra.Command {
+	var what campaignFlags
+	var when wire.ScheduleSpec
+	var at string
+	var o output
+	c := &cobra.Command{
+		Use: "schedule NAME TARGET", Short: "have the daemon make campaigns at a time, or again and again",
+		Long: `Makes a schedule, or replaces the one of this name: your running daemon makes the campaign
+at the time --at, or one at each time of the cron expression --cron. netsplit schedule
+lists, pauses and deletes schedules. A target file is uploaded now; later changes to it do
+not count.`,
+		Example: "  netsplit campaign schedule nightly redis-sentinel --cron '0 3 * * *' --time-zone Europe/Berlin --faults 100\n" +
+			"  netsplit campaign schedule tonight redis-sentinel --at 2026-11-28T03:00:00Z",
+		Args: exactArgs(2, "the schedule's name, and a target's name or file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			spec, err := what.of(c, args[1])
+			if err != nil {
+				return err
+			}
+			if (at == "") == (when.Cron == "") {
+				return usage("say when: --at TIME or --cron EXPRESSION, and not both")
+			}
+			if at != "" {
+				t, err := time.Parse(time.RFC3339, at)
+				if err != nil {
+					return usage("--at %q: write a time with its zone, such as 2026-11-28T03:00:00Z or 2026-11-28T03:00:00+01:00", at)
+				}
+				when.At = &t
+			}
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				var err error
+				when.Campaign = spec
+				if when.Campaign.Target, err = uploaded(ctx, cl, spec.Target); err != nil {
+					return err
+				}
+				made, err := cl.PutSchedule(ctx, args[0], when)
+				if err != nil {
+					return err
+				}
+				return printOne(o, c.OutOrStdout(), made, func(out io.Writer, s wire.Schedule) error { return printSchedules(out, []wire.Schedule{s}) })
+			})
+		},
+	}
+	what.register(c)
+	f := c.Flags()
+	f.StringVar(&at, "at", "", "make one campaign at this time (RFC 3339)")
+	f.StringVar(&when.Cron, "cron", "", "make a campaign at each of these times: minute, hour, day of month, month, day of week, or @hourly, @daily, @weekly, @every 6h")
+	f.StringVar(&when.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (default: the daemon's)")
+	f.StringVar(&when.Overlap, "overlap", "skip", "while the last campaign of the schedule has not ended: skip this time, or queue one")
+	o.register(f)
+	conn.register(c)
+	return c
+}
+
+func scheduleCommand(conn *daemonFlags) *cobra.Command {
+	c := &cobra.Command{Use: "schedule", Short: "list, pause and delete schedules of campaigns (netsplit campaign schedule makes them)"}
+	c.AddCommand(scheduleListCommand(conn), scheduleShowCommand(conn), schedulePauseCommand(conn, "pause", true), schedulePauseCommand(conn, "resume", false), scheduleDeleteCommand(conn))
+	conn.register(c.Commands()...)
+	return c
+}
+
+func scheduleListCommand(conn *daemonFlags) *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use: "list", Short: "list schedules by name", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				list, err := cl.Schedules(ctx)
+				if err != nil {
+					return err
+				}
+				return printAll(o, c.OutOrStdout(), list, printSchedules)
+			})
+		},
+	}
+	o.register(c.Flags())
+	return c
+}
+
+func scheduleShowCommand(conn *daemonFlags) *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use: "show NAME", Short: "show a schedule", Args: exactArgs(1, "a schedule's name"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				s, err := cl.Schedule(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return printOne(o, c.OutOrStdout(), s, func(out io.Writer, s wire.Schedule) error { return printSchedules(out, []wire.Schedule{s}) })
+			})
+		},
+	}
+	o.register(c.Flags())
+	return c
+}
+
+func schedulePauseCommand(conn *daemonFlags, verb string, paused bool) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " NAME", Short: map[bool]string{true: "have a schedule make no campaigns until it is resumed", false: "have a paused schedule make campaigns again"}[paused],
+		Args: exactArgs(1, "a schedule's name"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				s, err := cl.Schedule(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				s.Paused = paused
+				if s, err = cl.PutSchedule(ctx, args[0], s.ScheduleSpec); err != nil {
+					return err
+				}
+				return printSchedules(c.OutOrStdout(), []wire.Schedule{s})
+			})
+		},
+	}
+}
+
+func scheduleDeleteCommand(conn *daemonFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME", Short: "delete a schedule; its campaigns stay", Args: exactArgs(1, "a schedule's name"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error { return cl.DeleteSchedule(ctx, args[0]) })
+		},
+	}
+}
+
+func printSchedules(out io.Writer, list []wire.Schedule) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, "no schedules: netsplit campaign schedule makes one")
+		return err
+	}
+	t := newTable(out, "SCHEDULE", "TARGET", "WHEN", "NEXT", "LAST", "NOTE")
+	for _, s := range list {
+		when := s.Cron
+		if s.At != nil {
+			when = s.At.Local().Format(time.DateTime)
+		}
+		if s.TimeZone != "" {
+			when += " " + s.TimeZone
+		}
+		next := "never"
+		switch {
+		case s.Paused:
+			next = "paused"
+		case s.Next != nil:
+			next = s.Next.Local().Format(time.DateTime)
+		}
+		t.row(s.Name, madeOn(s.Campaign), when, next, cmp.Or(s.Last, "-"), s.Note)
+	}
+	return t.end()
+}
