@@ -107,6 +107,26 @@ func TestARecordedRunIsNotOverwritten(t *testing.T) {
 	}
 }
 
+// TestFlushReturnsItsOwnError, however soon its caller asks.
+func TestFlushReturnsItsOwnError(t *testing.T) {
+	for range 500 {
+		w, err := Create(t.TempDir(), model.RunMeta{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/dev/full", filepath.Join(w.Dir, EventsFile)); err != nil {
+			t.Fatal(err)
+		}
+		w.Append(EventsFile, model.Event{Num: 1})
+		if w.Flush() == nil {
+			t.Fatal("writing to a full disk reported no error")
+		}
+		if w.Close() == nil {
+			t.Fatal("the error was forgotten")
+		}
+	}
+}
+
 func TestAFullDiskIsReportedAndDoesNotBlock(t *testing.T) {
 	w, err := Create(t.TempDir(), model.RunMeta{})
 	if err != nil {

@@ -236,7 +236,8 @@ func (w *Writer) Flush() error {
 	done := make(chan struct{})
 	flush := func() error {
 		defer close(done)
-		return w.flush()
+		w.fail(guarded(w.flush)) // before the caller asks for the error
+		return nil
 	}
 	if !w.enter(flush) {
 		return w.Err()
