@@ -15,7 +15,7 @@ MODULES := . deploy/clients e2e/research
 RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
 SCRIPT_PACKAGES := $(RUN_PACKAGES) tarantool
 JAVA_PACKAGES := openjdk-17-jdk-headless maven python3-pip
-TEST_PACKAGES := $(SCRIPT_PACKAGES) $(JAVA_PACKAGES) nftables tshark prometheus chromium iputils-ping procps openssh-server python3-pytest
+TEST_PACKAGES := $(SCRIPT_PACKAGES) $(JAVA_PACKAGES) nftables tshark prometheus chromium iputils-ping procps openssh-server python3-pytest systemd
 BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3 python3-venv
 
 .PHONY: help

@@ -32,6 +32,7 @@ require (
 require github.com/hashicorp/golang-lru/v2 v2.0.7
 
 require (
+	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/elastic/go-seccomp-bpf v1.6.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/jstemmer/go-junit-report/v2 v2.1.0

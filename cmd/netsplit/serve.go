@@ -137,6 +137,7 @@ it can neither cut nor heal, and current runs are unknown.`,
 				cuts = fmt.Sprintf("switches on %s:%s", c.switches.scheme(), addr)
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on %s, %s, records in %s\n", d.doors, cuts, c.runsDir)
+			go notify(cmd.Context(), c.log, d.service.Health)
 			return d.serve(cmd.Context(), d.doors.tcp, d.doors.socket)
 		},
 	}
