@@ -278,6 +278,15 @@ func (c *Client) Run(ctx context.Context, run string) (wire.Run, error) {
 	return get[wire.Run](ctx, c, "/v1/runs/"+id(run))
 }
 
+// Report opens the report of a run: HTML.
+func (c *Client) Report(ctx context.Context, run string) (io.ReadCloser, error) {
+	res, err := c.open(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/report", nil, http.Header{})
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
 // RunLogs lists what processes of a run printed, and their log files.
 func (c *Client) RunLogs(ctx context.Context, run string) ([]model.LogFile, error) {
 	out, err := get[wire.LogFiles](ctx, c, "/v1/runs/"+id(run)+"/logs")

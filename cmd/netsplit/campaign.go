@@ -160,7 +160,7 @@ func summarise(c *cobra.Command, m made, ci *ciFlags) error {
 
 // tellCampaign tells what a campaign has found so far.
 func tellCampaign(c *cobra.Command, m made) ([]wire.Finding, verdictCount, error) {
-	cl, camp, dir := m.client, m.campaign, m.dir
+	cl, camp := m.client, m.campaign
 	ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
 	defer stop()
 	out := c.OutOrStdout()
@@ -192,27 +192,19 @@ func tellCampaign(c *cobra.Command, m made) ([]wire.Finding, verdictCount, error
 		fmt.Fprintln(out, s)
 	}
 
-	printFindings(out, found, dir, camp.ID)
+	printFindings(out, found, m.place)
 	if camp.Spec.Strategy == string(model.StrategySequences) {
 		if err := printCauses(ctx, out, cl, camp.ID); err != nil {
 			return nil, nil, err
 		}
 	}
-	if dir != "" {
-		fmt.Fprintf(out, "\nreport of the campaign: %s\n", filepath.Join(dir, camp.ID, "report.html"))
-		if _, err := os.Stat(filepath.Join(dir, camp.ID, rundir.AccountFile)); err == nil {
-			fmt.Fprintf(out, "what became of all that it could have run: %s policy report %s --runs-dir %s\n", os.Args[0], camp.ID, dir)
+	if m.dir != "" {
+		fmt.Fprintf(out, "\nreport of the campaign: %s\n", filepath.Join(m.dir, camp.ID, "report.html"))
+		if _, err := os.Stat(filepath.Join(m.dir, camp.ID, rundir.AccountFile)); err == nil {
+			fmt.Fprintf(out, "what became of all that it could have run: %s\n", m.command("policy report "+camp.ID))
 		}
 	}
 	return found, verdicts, nil
-}
-
-func replayCommandLine(dir, run string) string {
-	cmd := os.Args[0] + " replay " + run + " -n 10"
-	if dir != "" {
-		cmd = os.Args[0] + " replay " + run + " -n 10 --runs-dir " + dir
-	}
-	return cmd
 }
 
 // verdictCount counts runs by verdict.

@@ -48,7 +48,7 @@ func TestFindingsAreALineForEachCause(t *testing.T) {
 		finding("4", "a", "error", "broken", "1 of 9 operations put failed"),
 	}
 	printHeadline(&out, found)
-	printFindings(&out, found, "", "c-1")
+	printFindings(&out, found, (&daemonFlags{}).place("runs"))
 	lines := strings.Split(out.String(), "\n")
 	long := strings.Repeat("long ", 60)
 	for i, want := range []string{"", "data (broken): " + long[:124] + "…", "and findings of 2 more causes, below", "", "4 findings of 3 causes, the costliest first",

@@ -22,7 +22,7 @@ func failure(check, class string) wire.Failure {
 
 func aCampaign() made {
 	ended := time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC)
-	return made{dir: "runs", campaign: wire.Campaign{ID: "c-1", State: "done", Done: 5, Created: ended.Add(-time.Minute), Ended: &ended,
+	return made{place: (&daemonFlags{}).place("runs"), campaign: wire.Campaign{ID: "c-1", State: "done", Done: 5, Created: ended.Add(-time.Minute), Ended: &ended,
 		Spec: wire.CampaignSpec{Target: "gossip", Seed: 7}}}
 }
 

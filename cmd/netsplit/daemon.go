@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"netsplit/api/client"
@@ -150,9 +151,33 @@ func (d *daemonFlags) within(ctx context.Context, runsDir string) (*client.Clien
 	return client.Over(dial), runsDir, end, nil
 }
 
-func reportPath(runsDir, campaign, run string) string {
-	if runsDir == "" {
-		return fmt.Sprintf("/v1/runs/%s/report", run)
+// place is where records are, and what commands that go on with them need.
+type place struct {
+	dir   string // of the records; "" where a daemon has them
+	flags string // that name the folder or the daemon
+}
+
+func (d *daemonFlags) place(dir string) place {
+	p := place{dir: dir}
+	for _, f := range []struct{ name, value string }{{"runs-dir", dir}, {"api", d.addr}, {"api-token-file", d.tokenFile}, {"api-fingerprint", d.fingerprint}} {
+		if f.value != "" && (dir == "" || f.name == "runs-dir") {
+			p.flags += " --" + f.name + " " + shellquote.Join(f.value)
+		}
 	}
-	return filepath.Join(runsDir, campaign, run, "report.html")
+	if dir == "" && d.insecure {
+		p.flags += " --insecure"
+	}
+	return p
+}
+
+func (p place) command(words string) string { return os.Args[0] + " " + words + p.flags }
+
+func (p place) replay(run string) string { return p.command("replay " + run + " -n 10") }
+
+// report is the path of a run's report, or the command that opens it.
+func (p place) report(campaign, run string) string {
+	if p.dir == "" {
+		return p.command("open " + run)
+	}
+	return filepath.Join(p.dir, campaign, run, "report.html")
 }

@@ -48,7 +48,7 @@ func printHeadline(out io.Writer, found []wire.Finding) {
 
 // printFindings prints a line for each cause, and below them how to repeat each and
 // what else it brought.
-func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
+func printFindings(out io.Writer, found []wire.Finding, at place) {
 	if len(found) == 0 {
 		fmt.Fprintln(out, "\nno findings")
 		return
@@ -62,7 +62,7 @@ func printFindings(out io.Writer, found []wire.Finding, dir, campaign string) {
 	for i, c := range all {
 		f := c[0]
 		fmt.Fprintf(out, "\n%d. %s: %s\n   %s; in %s\n   replay: %s\n   report: %s\n", i+1,
-			f.Failure.Check, f.Failure.Summary, whenSeen(f, found), model.Count(len(f.Runs), "run", "runs"), replayCommandLine(dir, f.Run), reportPath(dir, campaign, f.Run))
+			f.Failure.Check, f.Failure.Summary, whenSeen(f, found), model.Count(len(f.Runs), "run", "runs"), at.replay(f.Run), at.report(f.Campaign, f.Run))
 		for _, g := range c[1:] {
 			fmt.Fprintf(out, "   same cause: %s, %s; %s; in %s, the first %s\n", g.Failure.Check, headline(g.Failure), whenSeen(g, found), model.Count(len(g.Runs), "run", "runs"), g.Run)
 		}

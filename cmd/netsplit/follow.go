@@ -16,9 +16,9 @@ import (
 
 // made is a campaign that has ended, or that was told to by an interrupt.
 type made struct {
-	client      *client.Client
-	campaign    wire.Campaign
-	dir         string // of the records; "" where a daemon has them
+	client   *client.Client
+	campaign wire.Campaign
+	place
 	interrupted bool
 }
 
@@ -59,7 +59,7 @@ func (d *daemonFlags) work(c *cobra.Command, runsDir string, start func(ctx cont
 	if camp, err = follow(ctx, cl, camp, p); err != nil {
 		return err
 	}
-	return tell(made{cl, camp, dir, ctx.Err() != nil})
+	return tell(made{client: cl, campaign: camp, place: d.place(dir), interrupted: ctx.Err() != nil})
 }
 
 // uploaded is what a daemon calls a target: one that the user names by a path is

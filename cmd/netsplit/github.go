@@ -43,7 +43,7 @@ func (f *ciFlags) tellGitHub(out io.Writer, summary string, m made, found []wire
 		case f.known[knownKey(x.Target, x.Failure)]:
 			level = "warning"
 		}
-		replay := replayCommandLine(m.dir, x.Run)
+		replay := m.replay(x.Run)
 		fmt.Fprintf(out, "::%s title=%s::%s%%0Areplay: %s\n", level, property("netsplit: "+x.Failure.Check+" on "+x.Target), message(headline(x.Failure)), message(replay))
 		fmt.Fprintf(&b, "| %s | %s | %s | <code>%s</code> |\n", map[string]string{"error": "**counts**", "warning": "in the baseline", "notice": cmp.Or(markdown(x.Class), "-")}[level],
 			markdown(headline(x.Failure)), markdown(whenSeen(x, found)), markdown(replay))

@@ -51,7 +51,7 @@ func (f *ciFlags) testcase(m made, r *wire.RunRow) junit.Testcase {
 		}
 		text += fmt.Sprintf("%s%s\n  signature: %s\n", headline(x), note, x.Signature)
 	}
-	text += fmt.Sprintf("replay: %s\nreport: %s\n", replayCommandLine(m.dir, r.ID), reportPath(m.dir, r.Campaign, r.ID))
+	text += fmt.Sprintf("replay: %s\nreport: %s\n", m.replay(r.ID), m.report(r.Campaign, r.ID))
 	result := &junit.Result{Message: model.OneLine(r.Verdict.Reason), Type: r.Verdict.Value, Data: characters(text)}
 	switch x := f.costliest(r); {
 	case x != nil:

@@ -121,7 +121,7 @@ func campaignShowCommand(conn *daemonFlags) *cobra.Command {
 					return err
 				}
 				return printOne(o, c.OutOrStdout(), camp, func(io.Writer, wire.Campaign) error {
-					_, _, err := tellCampaign(c, made{client: cl, campaign: camp, dir: dir})
+					_, _, err := tellCampaign(c, made{client: cl, campaign: camp, place: conn.place(dir)})
 					return err
 				})
 			})
@@ -231,7 +231,7 @@ func findingShowCommand(conn *daemonFlags) *cobra.Command {
 					return err
 				}
 				return printOne(o, c.OutOrStdout(), f, func(out io.Writer, f wire.Finding) error {
-					describeFinding(out, f, dir)
+					describeFinding(out, f, conn.place(dir))
 					return nil
 				})
 			})
@@ -243,7 +243,7 @@ func findingShowCommand(conn *daemonFlags) *cobra.Command {
 	return c
 }
 
-func describeFinding(out io.Writer, f wire.Finding, dir string) {
+func describeFinding(out io.Writer, f wire.Finding, at place) {
 	fmt.Fprintf(out, "%s\n  check      %s\n  signature  %s\n  %s\n", headline(f.Failure), f.Failure.Check, f.Failure.Signature, whenSeen(f, nil))
 	if f.Failure.Quote != "" {
 		fmt.Fprintf(out, "  quote      %s\n", model.OneLine(f.Failure.Quote))
@@ -251,5 +251,5 @@ func describeFinding(out io.Writer, f wire.Finding, dir string) {
 	for _, d := range f.Failure.Detail {
 		fmt.Fprintf(out, "    %s\n", model.OneLine(d))
 	}
-	fmt.Fprintf(out, "  campaign   %s\n  runs       %s\n  replay     %s\n  report     %s\n", f.Campaign, strings.Join(f.Runs, " "), replayCommandLine(dir, f.Run), reportPath(dir, f.Campaign, f.Run))
+	fmt.Fprintf(out, "  campaign   %s\n  runs       %s\n  replay     %s\n  report     %s\n", f.Campaign, strings.Join(f.Runs, " "), at.replay(f.Run), at.report(f.Campaign, f.Run))
 }

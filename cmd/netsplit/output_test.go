@@ -53,3 +53,24 @@ func TestOutputIsForPrograms(t *testing.T) {
 		t.Errorf("status %d: %s", code, &stdout)
 	}
 }
+
+// TestFurtherCommandsNameWhatTheyNeed: the folder of the records, or the daemon.
+func TestFurtherCommandsNameWhatTheyNeed(t *testing.T) {
+	rack := daemonFlags{addr: "https://rack:7070", tokenFile: "my token", fingerprint: "ab12"}
+	for _, c := range []struct {
+		at             place
+		replay, report string
+	}{
+		{rack.place("my runs"), "replay r1 -n 10 --runs-dir 'my runs'", "my runs/c1/r1/report.html"},
+		{rack.place(""), "replay r1 -n 10 --api https://rack:7070 --api-token-file 'my token' --api-fingerprint ab12",
+			"open r1 --api https://rack:7070 --api-token-file 'my token' --api-fingerprint ab12"},
+		{(&daemonFlags{}).place(""), "replay r1 -n 10", "open r1"},
+	} {
+		if got := c.at.replay("r1"); !strings.HasSuffix(got, " "+c.replay) {
+			t.Errorf("%s, want %s", got, c.replay)
+		}
+		if got := c.at.report("c1", "r1"); got != c.report && !strings.HasSuffix(got, " "+c.report) {
+			t.Errorf("%s, want %s", got, c.report)
+		}
+	}
+}

@@ -118,9 +118,7 @@ func printFaults(ctx context.Context, out io.Writer, m made) error {
 			return err
 		}
 		fmt.Fprintf(out, "\n%s: %s: %s\n", r.ID, r.Verdict.Value, r.Verdict.Reason)
-		if m.dir != "" {
-			fmt.Fprintf(out, "  report: %s\n", reportPath(m.dir, m.campaign.ID, r.ID))
-		}
+		fmt.Fprintf(out, "  report: %s\n", m.report(m.campaign.ID, r.ID))
 		for i := range r.Steps {
 			fmt.Fprintf(out, "  step %d: %s\n", r.Steps[i].Step, stepWords(&r.Steps[i]))
 		}
