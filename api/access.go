@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +29,7 @@ const (
 	nobody   level = iota
 	stranger       // known, and not allowed in
 	reader         // may look
+	operator       // may look, and end or pause what runs
 	owner          // may do everything
 )
 
@@ -46,6 +48,10 @@ type Access struct {
 	read  secret
 	pages tickets // one-time addresses of the page
 	tabs  tickets // browsers that came by one
+	// controls are the credentials of pages that may operate. A page has its own in the
+	// fragment of its address, which no browser sends, and keeps it for itself: a cookie
+	// would go to all other ports of the host.
+	pagesWithControls, controls tickets
 }
 
 // secret is the hash of a secret, so that comparing takes the same time
@@ -70,7 +76,7 @@ const (
 // the folder, mode 700, that keeps the read-only token. url is where browsers
 // reach the daemon, "" for nowhere.
 func NewAccess(token, dir, url string) (*Access, error) {
-	a := &Access{file: filepath.Join(dir, readTokenFile), url: url, pages: tickets{}, tabs: tickets{}}
+	a := &Access{file: filepath.Join(dir, readTokenFile), url: url, pages: tickets{}, tabs: tickets{}, pagesWithControls: tickets{}, controls: tickets{}}
 	if token != "" {
 		a.token = secretOf(token)
 	}
@@ -117,8 +123,8 @@ func (a *Access) readToken(other bool) (string, error) {
 }
 
 // page returns an address that opens the page once, in a browser that is then
-// let in to read.
-func (a *Access) page() (string, time.Time, error) {
+// let in to read, or also to operate.
+func (a *Access) page(controls bool) (string, time.Time, error) {
 	if a.url == "" {
 		return "", time.Time{}, errors.New("this daemon has no address for a browser")
 	}
@@ -126,8 +132,19 @@ func (a *Access) page() (string, time.Time, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	end := a.clock().Add(pageLimit)
+	address := a.url + enterPath + "?" + url.Values{"code": {code}}.Encode()
+	if controls {
+		a.pagesWithControls.add(code, a.clock(), end)
+		return address + "#controls=" + controlOf(code), end, nil
+	}
 	a.pages.add(code, a.clock(), end)
-	return a.url + enterPath + "?" + url.Values{"code": {code}}.Encode(), end, nil
+	return address, end, nil
+}
+
+// controlOf is the credential of a page that a code let in, and is of use once it has.
+func controlOf(code string) string {
+	sum := sha256.Sum256([]byte("netsplit controls " + code))
+	return hex.EncodeToString(sum[:])
 }
 
 const enterPath = "/access"
@@ -138,6 +155,10 @@ func (s *server) enter(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	now := a.clock()
 	good := r.Method == http.MethodGet && a.pages.take(code, now)
+	if !good && r.Method == http.MethodGet && a.pagesWithControls.take(code, now) {
+		good = true
+		a.controls.add(controlOf(code), now, now.Add(tabLimit))
+	}
 	tab := rand.Text()
 	if good {
 		a.tabs.add(tab, now, now.Add(tabLimit))
@@ -186,12 +207,14 @@ func (a *Access) of(r *http.Request) level {
 		scheme, specified, _ := strings.Cut(auth, " ")
 		got := secretOf(strings.TrimSpace(specified))
 		// Both are compared always: how long it takes tells nothing.
-		full, read := a.token.is(got), a.read.is(got)
+		full, read, operate := a.token.is(got), a.read.is(got), a.controls.has(strings.TrimSpace(specified), a.clock())
 		switch {
 		case !strings.EqualFold(scheme, "Bearer"):
 			return nobody
 		case full:
 			return owner
+		case operate:
+			return operator
 		case read:
 			return reader
 		}

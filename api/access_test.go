@@ -86,6 +86,58 @@ func TestNobodyIsLetInWithoutCredentials(t *testing.T) {
 	}
 }
 
+// TestAPageMayOperate what runs, once its address was opened, and nothing else.
+func TestAPageMayOperate(t *testing.T) {
+	f := newFake(t)
+	routes := http.NewServeMux()
+	srv := start(t, routes)
+	acc := access(t, t.TempDir(), srv.URL)
+	now := t0
+	acc.Now = func() time.Time { return now }
+	routes.Handle("/", handler(t, f, func(c *api.Config) { c.Access = acc }))
+	page := func(query string) (address, credential string) {
+		url, _ := expect(t, srv, 200, "POST", "/v1/access/page"+query, "", "Authorization: Bearer "+token)["url"].(string)
+		address, credential, _ = strings.Cut(strings.TrimPrefix(url, srv.URL), "#controls=")
+		return address, credential
+	}
+	if _, credential := page(""); credential != "" {
+		t.Error("an address that is to read alone has a credential to operate")
+	}
+	address, credential := page("?controls=true")
+	bearer := "Authorization: Bearer " + credential
+	expect(t, srv, 401, "POST", "/v1/reset", "", bearer) // the address was not opened yet
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Get(srv.URL + address)
+	if err != nil || res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	res.Body.Close()
+	cookie := res.Cookies()[0]
+	if strings.Contains(cookie.Value, credential) {
+		t.Error("the credential is in a cookie, which goes to all ports of the host")
+	}
+	expect(t, srv, 401, "GET", address, "")
+	if _, err := f.CreateCampaign(t.Context(), model.CampaignSpec{Target: "gossip"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range operations(t) {
+		method, path, _ := strings.Cut(op, " ")
+		mine := strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || method == "DELETE" && (strings.HasPrefix(path, "/v1/campaigns/") || strings.HasPrefix(path, "/v1/partitions/")) || path == "/v1/reset"
+		if path == "/v1/events" {
+			continue
+		}
+		res, body := do(t, srv, method, strings.ReplaceAll(path, "report.html", "none"), "", bearer)
+		if refused := res.StatusCode == 403; refused == (mine || method == "GET" || strings.HasSuffix(path, "/query")) {
+			t.Errorf("%s: %d %s", op, res.StatusCode, body)
+		}
+		if res, _ := do(t, srv, method, path, "", "Cookie: "+cookie.Name+"="+cookie.Value); mine && res.StatusCode != 403 {
+			t.Errorf("%s with the cookie alone: %d", op, res.StatusCode)
+		}
+	}
+	now = now.Add(13 * time.Hour)
+	expect(t, srv, 401, "POST", "/v1/reset", "", bearer)
+}
+
 // from is a listener whose peers are of that user, as the kernel would say.
 type from struct {
 	net.Listener

@@ -62,6 +62,9 @@ func (s *server) guard(next http.Handler) http.Handler {
 		case may == reader && !reads(r):
 			writeProblem(w, http.StatusForbidden, "This credential is read-only. Use the command line as the daemon's own user, or the full token (serve --token-file).")
 			return
+		case may == operator && !reads(r) && !operates(r):
+			writeProblem(w, http.StatusForbidden, "A page may only pause, resume and cancel campaigns, and heal. Use the command line as the daemon's own user, or the full token (serve --token-file).")
+			return
 		case may != nobody:
 			r = r.WithContext(context.WithValue(r.Context(), trustKey{}, true))
 		}
@@ -76,6 +79,12 @@ var queryPath = regexp.MustCompile(`^/v1/runs/[a-z0-9-]+/query$`)
 func reads(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodPost && queryPath.MatchString(r.URL.Path)
 }
+
+// operated are the requests, beside those that read, that an operator may send: they start
+// nothing that the owner had not started.
+var operated = regexp.MustCompile(`^(POST /v1/campaigns/[a-z0-9-]+/(pause|resume)|DELETE /v1/campaigns/[a-z0-9-]+|DELETE /v1/partitions/[a-z0-9-]+|POST /v1/reset)$`)
+
+func operates(r *http.Request) bool { return operated.MatchString(r.Method + " " + r.URL.Path) }
 
 func (s *server) unauthorized(w http.ResponseWriter, detail string) {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="netsplit"`)

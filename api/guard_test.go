@@ -155,6 +155,52 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
+// TestThePageOperates: a click pauses a campaign; where the address was without controls,
+// there is nothing to click at.
+func TestThePageOperates(t *testing.T) {
+	f := newFake(t)
+	if err := f.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignQueued, Created: t0}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("static/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := http.NewServeMux()
+	srv := start(t, routes)
+	acc := access(t, t.TempDir(), srv.URL)
+	routes.Handle("/", handler(t, f, func(c *api.Config) { c.Access = acc }))
+	open := func(query string) string {
+		url, _ := expect(t, srv, 200, "POST", "/v1/access/page"+query, "", "Authorization: Bearer "+token)["url"].(string)
+		dom, console := browser.Open(t, url, "--dump-dom")
+		if console != "" {
+			t.Errorf("the browser complains:\n%s", console)
+		}
+		return dom
+	}
+	if dom := open(""); strings.Contains(dom, "<button") || !strings.Contains(dom, "c-2") {
+		t.Errorf("a page that may read alone: %s", dom)
+	}
+	if dom := open("?controls=true"); !strings.Contains(dom, `aria-label="Cancel c-2"`) || strings.Contains(dom, `aria-label="Pause c-1"`) || !strings.Contains(dom, "Heal everything</button>") {
+		t.Errorf("a page with controls: %s", dom)
+	}
+	// The same page, which enters by itself and clicks.
+	url, _ := expect(t, srv, 200, "POST", "/v1/access/page?controls=true", "", "Authorization: Bearer "+token)["url"].(string)
+	enter, credential, _ := strings.Cut(strings.TrimPrefix(url, srv.URL), "#")
+	routes.HandleFunc("/click", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Replace(string(page), `<script src="/static/page.js"></script>`, `<script>fetch("`+enter+`").then(() => {
+			const s = document.createElement("script");
+			s.src = "/static/page.js";
+			document.body.append(s);
+			setTimeout(() => document.querySelector('button[aria-label="Pause c-2"]').click(), 1500);
+		})</script>`, 1))
+	})
+	dom, _ := browser.Open(t, srv.URL+"/click#"+credential, "--dump-dom")
+	if c, err := f.GetCampaign("c-2"); err != nil || c.State != model.CampaignPaused || !strings.Contains(dom, `aria-label="Resume c-2"`) {
+		t.Errorf("after a click it is %s, %v: %s", c.State, err, dom)
+	}
+}
+
 // TestWithoutAScriptThePageLinksWhatItShows: every list that its script asks for.
 func TestWithoutAScriptThePageLinksWhatItShows(t *testing.T) {
 	page, err := os.ReadFile("static/page.html")

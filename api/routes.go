@@ -91,7 +91,7 @@ func openAPIConfig() huma.Config {
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "The token of serve --token-file, or the read-only token of netsplit access read-token (GET, and POST of queries). " +
 			"Not needed on the daemon's Unix socket, which is for its own user and root."},
-		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "Cookie of a browser that opened the address of netsplit access page; GET, and POST of queries."},
+		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "Cookie of a browser that opened the address of netsplit access page; GET, and POST of queries. With --controls its page has a bearer token that also pauses, resumes and cancels campaigns, and heals."},
 	}
 	c.Security = []map[string][]string{{"token": {}}, {"page": {}}}
 	return c
@@ -207,8 +207,12 @@ func (s *server) getHealth(ctx context.Context, _ *none) (*healthOutput, error) 
 	return out, nil
 }
 
-func (s *server) accessPage(context.Context, *none) (*body[wire.AccessPage], error) {
-	url, until, err := s.Access.page()
+type accessPageInput struct {
+	Controls bool `query:"controls" doc:"The page may also pause, resume and cancel campaigns, and heal"`
+}
+
+func (s *server) accessPage(_ context.Context, in *accessPageInput) (*body[wire.AccessPage], error) {
+	url, until, err := s.Access.page(in.Controls)
 	if err != nil {
 		return nil, newProblem(http.StatusConflict, err.Error()+": start it with --listen.")
 	}

@@ -370,9 +370,14 @@ func (c *Client) Version(ctx context.Context) (wire.Version, error) {
 	return get[wire.Version](ctx, c, "/v1/version")
 }
 
-// AccessPage makes an address that opens the page in a browser, once.
-func (c *Client) AccessPage(ctx context.Context) (wire.AccessPage, error) {
-	return call[wire.AccessPage](ctx, c, http.MethodPost, "/v1/access/page", nil, 0)
+// AccessPage makes an address that opens the page in a browser, once; with controls, to
+// operate, too.
+func (c *Client) AccessPage(ctx context.Context, controls bool) (wire.AccessPage, error) {
+	path := "/v1/access/page"
+	if controls {
+		path += "?controls=true"
+	}
+	return call[wire.AccessPage](ctx, c, http.MethodPost, path, nil, 0)
 }
 
 // ReadToken gives the token that allows reading; with another, a new one.

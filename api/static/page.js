@@ -2,14 +2,53 @@
 // Everything shown is put in as text, never as markup: names and reasons come
 // from the system under test.
 (() => {
+  // The address of netsplit access page --controls has a credential in its fragment. It stays
+  // in this tab: sessionStorage is of this port alone, which cookies are not.
+  const controls = new URLSearchParams(location.hash.slice(1)).get("controls");
+  if (controls) {
+    sessionStorage.setItem("controls", controls);
+    history.replaceState(null, "", location.pathname);
+  }
+  const credential = sessionStorage.getItem("controls");
   let shown = location.hash.slice(1);
 
-  async function ask(path) {
-    const res = await fetch(path);
+  async function ask(path, method) {
+    const headers = method ? { Authorization: "Bearer " + credential } : {};
+    const res = await fetch(path, { method: method || "GET", headers });
     if (res.status === 401) throw new Error("this browser no longer has access: netsplit access page prints another address");
     const data = await res.json();
-    if (!res.ok) throw new Error(data.detail || res.statusText);
+    if (!res.ok && !data.checks) throw new Error(data.detail || res.statusText); // health is told with 503, too
     return data;
+  }
+
+  // button does something to what is named; none where this page may only read.
+  function button(text, name, method, path) {
+    const b = document.createElement("button");
+    b.type = "button";
+    b.textContent = name === "everything" ? "Heal everything" : text;
+    b.setAttribute("aria-label", text + " " + name);
+    b.addEventListener("click", async () => {
+      if (text === "Cancel" && !confirm("Cancel " + name + "? It cannot be resumed.")) return;
+      b.disabled = true;
+      say(text + " " + name + " …");
+      try { await ask(path, method); await load(); } catch (e) { b.disabled = false; say("Not done: " + e.message); }
+    });
+    return b;
+  }
+
+  function actions(...buttons) {
+    const span = document.createElement("span");
+    span.append(...buttons);
+    return credential ? span : "";
+  }
+
+  function forCampaign(c) {
+    const path = "/v1/campaigns/" + encodeURIComponent(c.id);
+    const out = [];
+    if (c.spec.strategy !== "scripted" && (c.state === "queued" || c.state === "running")) out.push(button("Pause", c.id, "POST", path + "/pause"));
+    if (c.state === "paused" || c.state === "failed" && c.spec.strategy !== "scripted") out.push(button("Resume", c.id, "POST", path + "/resume"));
+    if (c.state === "queued" || c.state === "running" || c.state === "paused") out.push(button("Cancel", c.id, "DELETE", path));
+    return actions(...out);
   }
 
   function cell(value, cls) {
@@ -68,12 +107,18 @@
   }
 
   async function load() {
-    const [version, campaigns, findings, partitions] = await Promise.all(
-      ["/v1/version", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200"].map(ask));
+    const [version, health, campaigns, findings, partitions, schedules] = await Promise.all(
+      ["/v1/version", "/healthz", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200", "/v1/schedules"].map((path) => ask(path)));
+    fill("health", health.checks.filter((c) => !c.ok).map((c) => [cell(c.name, "fail"), cell(c.detail)]),
+      health.checks.length + " parts are checked, and all are well: " + health.checks.map((c) => c.name + " (" + c.detail + ")").join(", ") + ".");
+    fill("schedules", schedules.items.map((s) => [
+      cell(s.name), cell(s.campaign.target), cell(s.cron ? s.cron + (s.timeZone ? " " + s.timeZone : "") : new Date(s.at).toLocaleString()),
+      cell(s.paused ? "paused" : s.next ? new Date(s.next).toLocaleString() : "never"), cell(s.last ? link(s.last, "#" + s.last) : ""), cell(s.note),
+    ]), "None: netsplit campaign schedule makes one.");
     if (!shown && campaigns.items.length) shown = campaigns.items[0].id;
     fill("campaigns", campaigns.items.map((c) => [
       cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(c.spec.target), cell(c.spec.strategy),
-      cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()), cell(c.reason),
+      cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()), cell(c.reason), cell(forCampaign(c)),
     ]), "None yet: netsplit campaign TARGET starts one.");
     const sameCause = Map.groupBy(findings.items, (f) => f.causeId);
     fill("findings", [...sameCause.values()].map(([f, ...more]) => [
@@ -82,6 +127,7 @@
     fill("partitions", partitions.items.map((p) => [
       cell(p.name), cell(p.state, p.state), cell(times(p)), cell(shape(p)), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
       cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"), cell(p.reason || ""),
+      cell(p.state === "healed" || p.state === "failed" ? "" : actions(button("Heal", p.name, "DELETE", "/v1/partitions/" + encodeURIComponent(p.name)))),
     ]), "None cut by hand.");
     const runs = shown ? await ask("/v1/campaigns/" + encodeURIComponent(shown) + "/runs?limit=200") : { items: [] };
     document.getElementById("of").textContent = shown ? "of " + shown + (runs.next ? ", the last " + runs.items.length : "") : "";
@@ -97,6 +143,11 @@
     setTimeout(again, document.hidden ? 30000 : 3000);
   }
 
+  if (credential) {
+    const heal = document.getElementById("heal");
+    heal.append(button("Heal", "everything", "POST", "/v1/reset"));
+    heal.hidden = false;
+  }
   addEventListener("hashchange", () => { shown = location.hash.slice(1); load().catch((e) => say("Not read: " + e.message)); });
   again();
 })();

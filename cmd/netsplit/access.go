@@ -19,13 +19,15 @@ func accessCommand(conn *daemonFlags) *cobra.Command {
 }
 
 func accessPage(conn *daemonFlags) *cobra.Command {
-	return &cobra.Command{
+	var controls bool
+	cmd := &cobra.Command{
 		Use: "page", Short: "print an address that opens the daemon's page in a browser, once", Args: cobra.NoArgs,
 		Long: `Prints an address that opens the daemon's page once, within 5 minutes. Its browser
-may then read, and nothing else, for 12 hours or until the daemon ends.`,
+may then read, and nothing else, for 12 hours or until the daemon ends. With --controls
+the page may also pause, resume and cancel campaigns, and heal partitions.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
-				p, err := cl.AccessPage(ctx)
+				p, err := cl.AccessPage(ctx, controls)
 				if err != nil {
 					return err
 				}
@@ -35,6 +37,8 @@ may then read, and nothing else, for 12 hours or until the daemon ends.`,
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&controls, "controls", false, "let the page pause, resume and cancel campaigns, and heal partitions")
+	return cmd
 }
 
 func accessReadToken(conn *daemonFlags) *cobra.Command {
