@@ -41,6 +41,19 @@ func (s *server) listCauses(ctx context.Context, in *causesInput) (*body[wire.Ca
 	return &body[wire.Causes]{out}, nil
 }
 
+type compareInput struct {
+	IDParam
+	Before string `query:"before" pattern:"^[a-z0-9-]{1,128}$" doc:"The earlier campaign; absent: the last one that was done on the same target, with the same strategy and settings"`
+}
+
+func (s *server) compare(ctx context.Context, in *compareInput) (*body[wire.Comparison], error) {
+	c, err := s.Service.Compare(ctx, in.ID, in.Before)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Comparison]{wire.FromComparison(c)}, nil
+}
+
 type causeInput struct {
 	IDParam
 	Cause string `path:"cause" pattern:"^[a-z0-9-]{1,128}$"`

@@ -88,6 +88,11 @@ func TestClientReachesEverything(t *testing.T) {
 	check("resume", got.State == "queued", err)
 	got, err = c.CancelCampaign(ctx, made.ID)
 	check("cancel", got.State == "cancelled", err)
+	cmpd, err := c.Compare(ctx, "c-1", "c-0")
+	check("compare", cmpd.Campaign == wire.Compared{ID: "c-1", Judged: 3} && cmpd.Before.ID == "c-0" && len(cmpd.New) == 1 && cmpd.Gone != nil, err)
+	if _, err := c.Compare(ctx, "c-1", ""); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("compared with nothing: %v", err)
+	}
 	at := t0.Add(48 * time.Hour)
 	sch, err := c.PutSchedule(ctx, "nightly", wire.ScheduleSpec{Campaign: spec, At: &at})
 	check("schedule", sch.Name == "nightly" && cmp.Equal(sch.Campaign, spec) && sch.At.Equal(at) && sch.Overlap == "skip" && sch.Next != nil, err)

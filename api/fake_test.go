@@ -108,6 +108,17 @@ func (f *fakeService) CancelCampaign(ctx context.Context, id string) (model.Camp
 	return c, err
 }
 
+func (f *fakeService) Compare(ctx context.Context, id, before string) (model.Comparison, error) {
+	if _, err := f.Campaign(ctx, id); err != nil {
+		return model.Comparison{}, err
+	}
+	if before == "" {
+		return model.Comparison{}, fmt.Errorf("%w: no earlier campaign", model.ErrNotFound)
+	}
+	one, _, err := f.ListFindings("", 1, "")
+	return model.Comparison{Campaign: model.Compared{ID: id, Judged: 3}, Before: model.Compared{ID: before}, New: one}, err
+}
+
 func (f *fakeService) PauseCampaign(ctx context.Context, id string) (model.Campaign, error) {
 	c, err := f.Campaign(ctx, id)
 	switch {

@@ -52,6 +52,10 @@ type Service interface {
 	// RunLog opens one of them; it refuses what RunFile refuses.
 	RunLog(ctx context.Context, id, name string) (*os.File, error)
 
+	// Compare compares the findings of a campaign with those of an earlier one on the same
+	// target; before "" is the last one like it that was done.
+	Compare(ctx context.Context, campaign, before string) (model.Comparison, error)
+
 	// Causes are what the failed runs of a campaign are of, the costliest first.
 	Causes(ctx context.Context, campaign string) ([]model.Cause, error)
 

@@ -2,7 +2,6 @@ package model
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -61,9 +60,7 @@ type CampaignFilter struct {
 
 // Takes says whether the list has a campaign.
 func (f CampaignFilter) Takes(c *Campaign) bool {
-	t := c.Spec.Target
-	rest, ok := strings.CutPrefix(t, f.Target)
-	return (f.Target == "" || ok && (rest == "" || strings.ContainsAny(rest[:1], "@:"))) && (f.State == "" || f.State == c.State) &&
+	return (f.Target == "" || f.Target == c.Spec.TargetName()) && (f.State == "" || f.State == c.State) &&
 		(f.Schedule == "" || f.Schedule == c.Schedule)
 }
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"regexp"
 	"time"
 )
 
@@ -385,6 +386,17 @@ type CampaignSpec struct {
 	// replay: the run's steps are left out, and Runs is not used (0: it is a plain replay). Of
 	// strategy sequences: the steps of each cause's smallest sequence (negative: none).
 	Shrink int `json:"shrink,omitempty"`
+}
+
+var targetName = regexp.MustCompile(`^([a-zA-Z0-9_.-]+?)(:[0-9a-f]+)?(@[^@/]*)?$`)
+
+// TargetName is the name of the target without a release and the version of an upload; of a
+// target that is named by a path, the path.
+func (s *CampaignSpec) TargetName() string {
+	if m := targetName.FindStringSubmatch(s.Target); m != nil {
+		return m[1]
+	}
+	return s.Target
 }
 
 // PolicyFile is a user's file of policies: YAML, or Starlark if its name ends in .star.

@@ -246,6 +246,12 @@ func (c *Client) CancelCampaign(ctx context.Context, campaign string) (wire.Camp
 	return call[wire.Campaign](ctx, c, http.MethodDelete, "/v1/campaigns/"+id(campaign), nil, 0)
 }
 
+// Compare compares the findings of a campaign with those of an earlier one; before "" is the
+// last one like it.
+func (c *Client) Compare(ctx context.Context, campaign, before string) (wire.Comparison, error) {
+	return get[wire.Comparison](ctx, c, query("/v1/campaigns/"+id(campaign)+"/comparison", "before", before))
+}
+
 // PauseCampaign asks a campaign to stop until it is resumed. With wait > 0 it waits up to that
 // long (at most 60 s) until it has.
 func (c *Client) PauseCampaign(ctx context.Context, campaign string, wait time.Duration) (wire.Campaign, error) {

@@ -57,7 +57,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	ci.register(f)
 	show.register(f)
 	conn.register(c)
-	c.AddCommand(campaignListCommand(conn), campaignShowCommand(conn), campaignScheduleCommand(conn), pauseCommand(conn), resumeCommand(conn), cancelCommand(conn))
+	c.AddCommand(campaignListCommand(conn), campaignShowCommand(conn), campaignCompareCommand(conn), campaignScheduleCommand(conn), pauseCommand(conn), resumeCommand(conn), cancelCommand(conn))
 	return c
 }
 
