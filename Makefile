@@ -15,8 +15,8 @@ MODULES := . deploy/clients e2e/research
 RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
 SCRIPT_PACKAGES := $(RUN_PACKAGES) tarantool
 JAVA_PACKAGES := openjdk-17-jdk-headless maven python3-pip
-TEST_PACKAGES := $(SCRIPT_PACKAGES) $(JAVA_PACKAGES) nftables tshark prometheus chromium iputils-ping procps openssh-server python3-pytest systemd
-BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3 python3-venv
+TEST_PACKAGES := $(SCRIPT_PACKAGES) $(JAVA_PACKAGES) nftables tshark prometheus chromium iputils-ping procps openssh-server python3-pytest python3-venv systemd
+BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3
 
 .PHONY: help
 help: ## list the targets

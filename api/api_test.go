@@ -244,6 +244,10 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 		{"POST", "/v1/campaigns", `{"target":"g","labs":"two","strategy":"luck"}`, 422, "body.strategy"},
 		{"POST", "/v1/campaigns", `{}`, 422, "target"},
 		{"POST", "/v1/campaigns", `{"target":`, 400, ""},
+		{"POST", "/v1/campaigns", `null`, 400, "body is null"}, // huma takes it for a field that is left out
+		{"POST", "/v1/campaigns", `{"target":"g","seed":null}`, 400, "body.seed is null"},
+		{"POST", "/v1/campaigns", `{"target":"g","scenario":{"steps":[{"do":{"isolate":"n1"},"when":null}]}}`, 400, "body.scenario.steps[0].when is null"},
+		{"GET", "/v1/runs?cursor=" + strings.Repeat("x", 100_000), "", 422, "query.cursor"},
 		{"POST", "/v1/campaigns", long, 413, "smaller"},
 		{"POST", "/v1/partitions", `{"shape":"partial","groups":[["n1"]]}`, 422, "takes two groups of hosts, not 1"},
 		{"POST", "/v1/partitions", `{"shape":"partial","groups":[["n1"],["n9"]]}`, 422, "n9"},

@@ -99,7 +99,9 @@ func Serve(ctx context.Context, h http.Handler, lns ...net.Listener) error {
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
+		// net/http answers longer ones itself, and with text: parameters that are too long are
+		// to be told as all that is wrong.
+		MaxHeaderBytes: 256 << 10,
 		// Not WriteTimeout: streams and files take what they take.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: withPeer,

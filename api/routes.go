@@ -88,6 +88,7 @@ func openAPIConfig() huma.Config {
 	c.DocsPath, c.SchemasPath = "", ""
 	c.CreateHooks = nil // no $schema field in every answer
 	c.RejectUnknownQueryParameters = true
+	c.Formats = map[string]huma.Format{"application/json": strictJSON(), "json": strictJSON()}
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "The token of serve --token-file, or the read-only token of netsplit access read-token (GET, and POST of queries). " +
 			"Not needed on the daemon's Unix socket, which is for its own user and root."},

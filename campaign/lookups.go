@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"netsplit/explorer/check"
@@ -221,7 +222,7 @@ func (s *Service) openOfRun(id, name string) (*os.File, error) {
 	}
 	f, err := regular.Open(s.cfg.RunsDir, filepath.Join(sum.Campaign, sum.Run, name))
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.ENOTDIR):
 		return nil, fmt.Errorf("%w: run %s has no %s: it ended before, or its folder was cleaned up", model.ErrNotFound, id, name)
 	case errors.Is(err, regular.Err):
 		return nil, fmt.Errorf("%w: %s of run %s is not opened: %w; netsplit does not write such a file, so somebody changed the record", model.ErrConflict, name, id, err)

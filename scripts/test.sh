@@ -11,6 +11,8 @@ trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir" # tests of who may do what start the programs as other users
 export NETSPLIT_E2E_BIN=$dir
 scripts/test-programs.sh "$dir" || exit
+NETSPLIT_SCHEMATHESIS=$(scripts/contract-checker.sh "${NETSPLIT_CACHE:-$HOME/.cache/netsplit}/schemathesis") || exit
+export NETSPLIT_SCHEMATHESIS
 mapfile -t pure < <(scripts/packages.sh pure)
 mapfile -t parts < <(scripts/packages.sh parts)
 ((${#pure[@]} && ${#parts[@]})) || exit
