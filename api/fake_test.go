@@ -119,6 +119,10 @@ func (f *fakeService) Compare(ctx context.Context, id, before string) (model.Com
 	return model.Comparison{Campaign: model.Compared{ID: id, Judged: 3}, Before: model.Compared{ID: before}, New: one}, err
 }
 
+func (f *fakeService) Backup(context.Context) (*os.File, error) {
+	return os.Open(os.DevNull)
+}
+
 func (f *fakeService) PauseCampaign(ctx context.Context, id string) (model.Campaign, error) {
 	c, err := f.Campaign(ctx, id)
 	switch {

@@ -97,6 +97,8 @@ type Service interface {
 	// Reset heals everything and proves it, then returns the names of what it healed.
 	Reset(ctx context.Context) ([]string, error)
 
+	// Backup opens a copy of the store.
+	Backup(ctx context.Context) (*os.File, error)
 	Health(ctx context.Context) model.Health
 	// Diagnose examines the testbed; it takes seconds for each switch.
 	Diagnose(ctx context.Context) (model.Diagnosis, error)

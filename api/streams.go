@@ -113,6 +113,15 @@ func (s *server) fileRoutes() {
 		}
 	}
 	file.Responses = fileResponse(types...)
+	backup := operation(http.MethodPost, "/v1/store/backup", "backup-store", "Get a copy of the store, all of one moment; it changes nothing", http.StatusOK)
+	backup.Responses = fileResponse("application/octet-stream")
+	huma.Register(s.api, backup, func(ctx context.Context, _ *none) (*huma.StreamResponse, error) {
+		f, err := s.Service.Backup(ctx)
+		if err != nil {
+			return nil, fromService(err)
+		}
+		return serveFile(f, "application/octet-stream")
+	})
 	get(s, "/v1/runs/{id}/logs", "list-run-logs", "List what processes of a run printed, and their log files", s.listRunLogs)
 	log := operation(http.MethodGet, "/v1/runs/{id}/log", "get-run-log", "Get what a process of a run printed, or a log file of it", http.StatusOK)
 	log.Responses = fileResponse("text/plain")

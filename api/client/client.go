@@ -252,6 +252,15 @@ func (c *Client) Compare(ctx context.Context, campaign, before string) (wire.Com
 	return get[wire.Comparison](ctx, c, query("/v1/campaigns/"+id(campaign)+"/comparison", "before", before))
 }
 
+// Backup opens a copy of the daemon's store.
+func (c *Client) Backup(ctx context.Context) (io.ReadCloser, error) {
+	res, err := c.open(ctx, http.MethodPost, "/v1/store/backup", nil, http.Header{})
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
 // PauseCampaign asks a campaign to stop until it is resumed. With wait > 0 it waits up to that
 // long (at most 60 s) until it has.
 func (c *Client) PauseCampaign(ctx context.Context, campaign string, wait time.Duration) (wire.Campaign, error) {

@@ -195,6 +195,9 @@ func (f *boltFile) do(what string, fn func() error) error {
 	return f.wrap(what, err)
 }
 
+// tryLock takes the lock that bbolt takes on its file, flock(2).
+func tryLock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+
 // unlock lets go of a file that bbolt cannot close any more. Closing it is not
 // enough: the memory map that a panic left behind keeps it open and locked.
 func (f *boltFile) unlock() {

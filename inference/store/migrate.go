@@ -2,12 +2,7 @@ package store
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-
-	bolt "go.etcd.io/bbolt"
 
 	"netsplit/model"
 )
@@ -22,8 +17,9 @@ func migrate(f *boltFile, schema int) error {
 	if schema == Schema {
 		return nil
 	}
-	if err := f.backup(fmt.Sprintf("%s.schema-%d", f.path, schema)); err != nil {
-		return err
+	beside := fmt.Sprintf("%s.schema-%d", f.path, schema)
+	if err := f.copyTo(beside); err != nil {
+		return fmt.Errorf("store %s: it is of an older netsplit and must be copied before it is migrated: make room for %s: %w", f.path, beside, err)
 	}
 	for ; schema < Schema; schema++ {
 		err := f.update(func(t kvTx) error {
@@ -44,28 +40,6 @@ func migrate(f *boltFile, schema int) error {
 		if err != nil {
 			return fmt.Errorf("store %s: bring it from schema %d to %d: %w", f.path, schema, schema+1, err)
 		}
-	}
-	return nil
-}
-
-func (f *boltFile) backup(path string) error {
-	tmp := path + ".new"
-	err := f.do("copy", func() error {
-		w, err := os.OpenFile(tmp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-		if err != nil {
-			return err
-		}
-		err = f.db.View(func(tx *bolt.Tx) error { _, err := tx.WriteTo(w); return err })
-		return errors.Join(err, w.Sync(), w.Close())
-	})
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("store %s: it is of an older netsplit and must be copied before it is migrated: make room for %s: %w", f.path, path, err), os.RemoveAll(tmp))
 	}
 	return nil
 }

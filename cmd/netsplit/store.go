@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"netsplit/api/client"
+	"netsplit/inference/store"
+)
+
+func storeCommand(conn *daemonFlags) *cobra.Command {
+	c := &cobra.Command{Use: "store", Short: "back up, restore and compact the store of campaigns, runs and findings"}
+	c.AddCommand(storeBackupCommand(conn), storeRestoreCommand(), storeCompactCommand())
+	return c
+}
+
+func storeBackupCommand(conn *daemonFlags) *cobra.Command {
+	var runsDir string
+	c := &cobra.Command{
+		Use: "backup FILE", Short: "write a copy of the store, all of one moment, while the daemon runs",
+		Long: `Writes a copy of the store of your running daemon, or of the one in --runs-dir, as a new
+file. The store has campaigns, runs, findings, invariants and schedules. It does not have
+the records of runs: copy the folders of the campaigns with any other tool.`,
+		Args: exactArgs(1, "a new file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if _, err := os.Lstat(args[0]); err == nil {
+				return usage("%s exists: name a new file", args[0])
+			}
+			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
+				from, err := cl.Backup(ctx)
+				if err != nil {
+					return err
+				}
+				n, err := save(args[0], from)
+				if err = errors.Join(err, from.Close()); err != nil {
+					return err
+				}
+				fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes\n", args[0], n)
+				return nil
+			})
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
+	conn.register(c)
+	return c
+}
+
+// save writes a file that is whole as soon as it is there.
+func save(path string, from io.Reader) (int64, error) {
+	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o600))
+	if err != nil {
+		return 0, fmt.Errorf("save the copy: %w", err)
+	}
+	defer func() { _ = f.Cleanup() }()
+	n, err := io.Copy(f, from)
+	if err == nil {
+		err = f.CloseAtomicallyReplace()
+	}
+	if err != nil {
+		return n, fmt.Errorf("save the copy: %w", err)
+	}
+	return n, nil
+}
+
+func storeRestoreCommand() *cobra.Command {
+	var runsDir string
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "put a copy in the place of the store; the daemon must be down",
+		Long: `Puts a copy that store backup made in the place of the store in --runs-dir. It first checks
+that this netsplit can open the copy. What was there is kept beside it.`,
+		Args: exactArgs(1, "a file that store backup made"),
+		RunE: func(c *cobra.Command, args []string) error {
+			kept, err := store.Restore(args[0], storePath(runsDir))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is restored from %s\n", storePath(runsDir), args[0])
+			if kept != "" {
+				fmt.Fprintf(c.OutOrStdout(), "the store before is %s\n", kept)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", defaultRunsDir, "where the records are")
+	return c
+}
+
+func storeCompactCommand() *cobra.Command {
+	var runsDir string
+	c := &cobra.Command{
+		Use: "compact", Short: "write the store anew without what it no longer holds; the daemon must be down", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := storeIn(runsDir); err != nil {
+				return err
+			}
+			before, after, err := store.Compact(storePath(runsDir))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes, were %d\n", storePath(runsDir), after, before)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", defaultRunsDir, "where the records are")
+	return c
+}
