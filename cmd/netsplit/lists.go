@@ -199,7 +199,7 @@ func findingsCommand(conn *daemonFlags) *cobra.Command {
 	c.Flags().StringVar(&campaign, "campaign", "", "only those of this campaign")
 	l.register(c)
 	conn.register(c)
-	c.AddCommand(findingShowCommand(conn))
+	c.AddCommand(conn.completes(findingShowCommand(conn), false, findingNames))
 	return c
 }
 

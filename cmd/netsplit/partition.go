@@ -28,7 +28,7 @@ const tellAfter = time.Second
 func partitionCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{Use: "partition", Short: "cut and heal the testbed of a running daemon by hand"}
 	var o output
-	c.AddCommand(partitionCut(conn, &o), partitionHeal(conn, &o), partitionList(conn, &o), partitionShow(conn, &o))
+	c.AddCommand(partitionCut(conn, &o), conn.completes(partitionHeal(conn, &o), true, partitionNames), partitionList(conn, &o), conn.completes(partitionShow(conn, &o), false, partitionNames))
 	for _, sub := range c.Commands() {
 		o.register(sub.Flags())
 	}

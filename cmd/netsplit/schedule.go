@@ -69,7 +69,10 @@ not count.`,
 
 func scheduleCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{Use: "schedule", Short: "list, pause and delete schedules of campaigns (netsplit campaign schedule makes them)"}
-	c.AddCommand(scheduleListCommand(conn), scheduleShowCommand(conn), schedulePauseCommand(conn, "pause", true), schedulePauseCommand(conn, "resume", false), scheduleDeleteCommand(conn))
+	c.AddCommand(scheduleListCommand(conn))
+	for _, sub := range []*cobra.Command{scheduleShowCommand(conn), schedulePauseCommand(conn, "pause", true), schedulePauseCommand(conn, "resume", false), scheduleDeleteCommand(conn)} {
+		c.AddCommand(conn.completes(sub, false, scheduleNames))
+	}
 	conn.register(c.Commands()...)
 	return c
 }
