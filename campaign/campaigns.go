@@ -24,6 +24,8 @@ type job struct {
 	cancel context.CancelCauseFunc
 	books  *books // nil: not read yet; guarded by booking
 	watch  *watch // nil: it is no search, or not yet; guarded by booking
+	// cancelled: somebody cancelled it, be it while it paused; guarded by mu.
+	cancelled bool
 }
 
 var (
@@ -82,6 +84,9 @@ func (s *Service) stop(id string, why error) bool {
 	i := slices.Index(s.queue, j)
 	if i >= 0 {
 		s.queue = slices.Delete(s.queue, i, i+1)
+	}
+	if j != nil && why == errCancelled {
+		j.cancelled = true
 	}
 	s.mu.Unlock()
 	if j == nil {

@@ -350,6 +350,28 @@ func TestAPausedCampaignIsResumed(t *testing.T) {
 	if err != nil || c.State != model.CampaignQueued || c.Reason != "" || c.Idle < time.Hour || c.Idle > 2*time.Hour || len(s.queue) != 2 {
 		t.Errorf("%+v, %v, %d queued", c, err, len(s.queue))
 	}
+	// What runs takes its time to stop: it is not resumed meanwhile, and may be cancelled.
+	j := s.queue[slices.IndexFunc(s.queue, func(j *job) bool { return j.c.ID == "c-1" })]
+	s.queue = nil
+	if _, err := s.PauseCampaign(t.Context(), "c-1"); err != nil || context.Cause(j.ctx) != errPaused {
+		t.Fatal(err)
+	}
+	if _, err := s.ResumeCampaign(t.Context(), "c-1"); !errors.Is(err, model.ErrConflict) || !strings.Contains(err.Error(), "being paused") {
+		t.Errorf("resumed while it is being paused: %v", err)
+	}
+	if _, err := s.CancelCampaign(t.Context(), "c-1"); err != nil {
+		t.Fatal(err)
+	}
+	s.ended(j, context.Cause(j.ctx))
+	if c, err := s.store.GetCampaign("c-1"); err != nil || c.State != model.CampaignCancelled {
+		t.Errorf("cancelled while it was being paused: %s, %v", c.State, err)
+	}
+	if c.State = model.CampaignFailed; s.store.PutCampaign(c) != nil {
+		t.Fatal("not stored")
+	}
+	if _, err := s.ResumeCampaign(t.Context(), "c-1"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.PauseCampaign(t.Context(), "c-1"); err != nil {
 		t.Fatal(err)
 	}

@@ -58,10 +58,12 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 		return c, err
 	}
 	s.mu.Lock()
-	busy := s.jobs[id] != nil
+	j := s.jobs[id]
 	s.mu.Unlock()
 	switch {
-	case busy:
+	case j != nil && context.Cause(j.ctx) == errPaused:
+		return c, fmt.Errorf("%w: campaign %s is being paused: resume it once it is", model.ErrConflict, id)
+	case j != nil:
 		return c, nil
 	case c.Spec.Strategy == model.StrategyScripted:
 		return c, fmt.Errorf("%w: campaign %s plays a script: play it again with netsplit script run", model.ErrConflict, id)

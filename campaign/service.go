@@ -325,6 +325,9 @@ func (s *Service) execute(j *job) {
 func (s *Service) ended(j *job, err error) {
 	s.mu.Lock()
 	delete(s.jobs, j.c.ID)
+	if j.cancelled && errors.Is(err, errPaused) {
+		err = errCancelled
+	}
 	s.mu.Unlock()
 	s.update(j, func(c *model.Campaign) {
 		c.Ended, c.Running, c.Doing = time.Now(), nil, nil
