@@ -110,10 +110,20 @@ func TestEveryFaultOfASequenceIsNeeded(t *testing.T) {
 			}
 			t.Run(s.bug+"/"+strings.Join(name, "+"), func(t *testing.T) {
 				t.Parallel()
-				got := start(t, s.bug, s.args, steps...).play(played)
-				if want := (judged{acked: got.acked}); len(got.acked) == 0 || !reflect.DeepEqual(got, want) {
-					t.Errorf("%+v, want nothing lost or thin", got)
+				// On a slow machine a report may come late, and what is left out needs no fault:
+				// a block is copied though no node crashed. That play shows nothing.
+				for range 5 {
+					c := start(t, s.bug, s.args, steps...)
+					got := c.play(played)
+					if c.came() > played {
+						continue
+					}
+					if want := (judged{acked: got.acked}); len(got.acked) == 0 || !reflect.DeepEqual(got, want) {
+						t.Errorf("%+v, want nothing lost or thin", got)
+					}
+					return
 				}
+				t.Error("in five plays what was left out came by itself")
 			})
 		}
 	}

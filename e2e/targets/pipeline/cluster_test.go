@@ -328,6 +328,13 @@ type judged struct {
 	acked, lost, thin []string
 }
 
+// came is how many steps were played so far.
+func (c *cluster) came() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done
+}
+
 // play writes, plays this many steps, waits until there is nothing left to do, and
 // judges.
 func (c *cluster) play(steps int) (j judged) {
