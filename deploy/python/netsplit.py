@@ -53,7 +53,7 @@ class Error(Exception):
 def connect(api=None, token=None, fingerprint=None, cafile=None):
     """Return a client of a daemon; it sends nothing yet.
 
-    api is https://HOST:PORT or unix:SOCKET; without it, and without NETSPLIT_API, it is your
+    api is https://HOST:PORT, unix:SOCKET, or 127.0.0.1:PORT of your own daemon; without it, and without NETSPLIT_API, it is your
     own daemon on this machine. token is what its --token-file holds. fingerprint is the
     SHA-256 of its certificate, as netsplit serve prints it; cafile is a file of certificates
     that sign it. Without either, the authorities of this machine must have signed it.
@@ -65,20 +65,26 @@ def connect(api=None, token=None, fingerprint=None, cafile=None):
         return Client(_socket(), token="")
     if api.startswith("unix:"):
         return Client(api.removeprefix("unix:").removeprefix("//"), token="")
-    url = urllib.parse.urlsplit(api)
+    try:
+        url = urllib.parse.urlsplit(api if "://" in api else "http://" + api)
+        port = url.port
+    except ValueError:
+        url, port = urllib.parse.urlsplit(""), None
+    if url.scheme == "http" and url.hostname in ("localhost", "127.0.0.1", "::1") and not token:
+        return Client(_socket(port or 80), token="")  # your own daemon, as for commands
     if url.scheme != "https" or not url.hostname:
-        raise Error(f"{api} is no address of a daemon: write https://HOST:PORT or unix:SOCKET")
-    return Client(None, host=url.hostname, port=url.port or 443, token=token, fingerprint=fingerprint, cafile=cafile)
+        raise Error(f"{api} is no address of a daemon: write https://HOST:PORT, unix:SOCKET, or 127.0.0.1:PORT for your own daemon")
+    return Client(None, host=url.hostname, port=port or 443, token=token, fingerprint=fingerprint, cafile=cafile)
 
 
-def _socket():
+def _socket(port=PORT):
     uid = os.geteuid()
     folders = ["/run/netsplit-api"] if uid == 0 else [f"/run/user/{uid}/netsplit-api", f"/tmp/netsplit-api-{uid}"]
     for folder in folders:
-        path = f"{folder}/{PORT}.sock"
+        path = f"{folder}/{port}.sock"
         if os.path.lexists(path):
             return path
-    raise Error(f"no netsplit daemon of this user (there is no socket {PORT}.sock in {' or '.join(folders)}): start one with netsplit serve, or name another with api or NETSPLIT_API")
+    raise Error(f"no netsplit daemon of this user (there is no socket {port}.sock in {' or '.join(folders)}): start one with netsplit serve, or name another with api or NETSPLIT_API")
 
 
 class _UnixConnection(http.client.HTTPConnection):

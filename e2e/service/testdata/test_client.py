@@ -72,8 +72,11 @@ def test_what_cannot_be_is_refused(ns):
                 pytest.fail("cut")
     with pytest.raises(netsplit.Error, match="not found"):
         ns.request("GET", "/v1/runs/nosuch")
-    with pytest.raises(netsplit.Error, match="no address"):
-        netsplit.connect("http://example.org")
+    for api in ("http://example.org", "https://h:port", "example.org:7070"):
+        with pytest.raises(netsplit.Error, match="no address"):
+            netsplit.connect(api)
+    with pytest.raises(netsplit.Error, match="1.sock"):
+        netsplit.connect("127.0.0.1:1")
     with pytest.raises(netsplit.Error, match="nosuch"):
         ns.campaign("nosuch")
     ns.heal("never-there")
