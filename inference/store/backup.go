@@ -87,7 +87,7 @@ func Restore(backup, path string) (kept string, err error) {
 }
 
 // Compact writes the store at path anew, without the pages that hold nothing any more. Nobody
-// may have it open. It returns its sizes in bytes.
+// may have it open. It returns its sizes in bytes; one that would not shrink is left as it is.
 func Compact(path string) (before, after int64, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, 0, fmt.Errorf("store: %w", err)
@@ -118,6 +118,9 @@ func Compact(path string) (before, after int64, err error) {
 	st, err := os.Stat(next)
 	if err != nil {
 		return before, 0, fmt.Errorf("store: %w", err)
+	}
+	if st.Size() >= before { // a small store has pages to spare that a new one has, too
+		return before, before, os.Remove(next)
 	}
 	return before, st.Size(), swap(path, "", next, was)
 }

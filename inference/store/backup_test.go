@@ -79,6 +79,9 @@ func TestCompact(t *testing.T) {
 	if err != nil || after*4 > before {
 		t.Errorf("%d bytes, were %d, %v", after, before, err)
 	}
+	if again, same, err := store.Compact(path); err != nil || same > again || again > after {
+		t.Errorf("compacted twice: %d bytes, were %d, %v", same, again, err)
+	}
 	s = must(store.Open(path))(t)
 	defer s.Close()
 	if list, _, err := s.ListCampaigns(model.CampaignFilter{}, 0, ""); err != nil || len(list) != 1 {
