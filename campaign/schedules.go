@@ -1,10 +1,13 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -56,8 +59,10 @@ func (s *Service) PutSchedule(ctx context.Context, c model.Schedule) (_ model.Sc
 		return c, false, err
 	default:
 		c.Created, c.Last, c.LastTime, c.Note = old.Created, old.Last, old.LastTime, old.Note
-		if !c.At.IsZero() && c.At.Equal(old.At) && old.Next.IsZero() {
-			c.Next = time.Time{} // it is over
+		if !c.At.IsZero() && c.At.Equal(old.At) && !c.At.After(now) && equalSpecs(c.Spec, old.Spec) {
+			if c.Next = (time.Time{}); !old.Next.IsZero() {
+				c.LastTime, c.Note = c.At, "it was paused then"
+			}
 		}
 	}
 	if !c.Next.IsZero() && !c.Next.After(now) {
@@ -71,12 +76,26 @@ func (s *Service) PutSchedule(ctx context.Context, c model.Schedule) (_ model.Sc
 	return c, created, nil
 }
 
+func equalSpecs(a, b model.CampaignSpec) bool {
+	x, xerr := json.Marshal(a)
+	y, yerr := json.Marshal(b)
+	return xerr == nil && yerr == nil && bytes.Equal(x, y)
+}
+
 // nextOf is when a cron expression is due next.
 func nextOf(c *model.Schedule, after time.Time) (time.Time, error) {
 	spec := c.Cron
+	if strings.Contains(spec, "TZ=") { // of the library, which panics where nothing follows
+		return time.Time{}, fmt.Errorf("cron %q: give the time zone as timeZone (--time-zone)", c.Cron)
+	}
+	if every, ok := strings.CutPrefix(spec, "@every "); ok {
+		if d, err := time.ParseDuration(every); err != nil || d < time.Second {
+			return time.Time{}, fmt.Errorf("cron %q: give @every a time of 1s or more, such as 6h", c.Cron)
+		}
+	}
 	if c.TimeZone != "" {
-		if _, err := time.LoadLocation(c.TimeZone); err != nil {
-			return time.Time{}, fmt.Errorf("time zone %q: %w: use a name of the IANA database, such as Europe/Berlin", c.TimeZone, err)
+		if _, err := time.LoadLocation(c.TimeZone); err != nil || c.TimeZone == "Local" {
+			return time.Time{}, fmt.Errorf("time zone %q is unknown: use a name of the IANA database, such as Europe/Berlin", c.TimeZone)
 		}
 		spec = "CRON_TZ=" + c.TimeZone + " " + spec
 	}

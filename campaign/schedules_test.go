@@ -69,6 +69,27 @@ func TestAScheduleMakesCampaigns(t *testing.T) {
 		t.Errorf("a schedule that is over made a campaign: next %v, %v", next, err)
 	}
 
+	// One whose time passes while it is paused is over, and says so; what is over is not changed
+	// into something else that never comes.
+	if _, _, err := s.PutSchedule(t.Context(), model.Schedule{Name: "late", Spec: spec, At: soon, Paused: true}); err != nil {
+		t.Fatal(err)
+	}
+	late, err := s.store.GetSchedule("late")
+	if late.At, late.Next = past, past; err != nil || s.store.PutSchedule(late) != nil {
+		t.Fatal(err)
+	}
+	for _, paused := range []bool{true, false, false} {
+		late.Paused = paused
+		c, _, err := s.PutSchedule(t.Context(), late)
+		if err != nil || !c.Next.IsZero() || c.Note != "it was paused then" {
+			t.Errorf("paused %v: %+v, %v", paused, c, err)
+		}
+	}
+	late.Spec.Runs = 99
+	if _, _, err := s.PutSchedule(t.Context(), late); err == nil || !strings.Contains(err.Error(), "is over") {
+		t.Errorf("what is over was changed: %v", err)
+	}
+
 	for _, overlap := range []model.Overlap{model.OverlapSkip, model.OverlapQueue} {
 		s.queue, s.jobs = nil, map[string]*job{}
 		name := "often-" + string(overlap)
@@ -125,6 +146,10 @@ func TestAScheduleThatCannotBe(t *testing.T) {
 		"write minute, hour":                     {Spec: spec, Cron: "0 25 * * *"},
 		"no such time comes":                     {Spec: spec, Cron: "0 0 31 2 *"},
 		"use a name of the IANA database":        {Spec: spec, Cron: "@daily", TimeZone: "Mars/Olympus"},
+		`time zone "Local" is unknown`:           {Spec: spec, Cron: "@daily", TimeZone: "Local"},
+		`cron "TZ=UTC": give the time zone`:      {Spec: spec, Cron: "TZ=UTC"},
+		`"CRON_TZ=UTC 0 3 * * *": give`:          {Spec: spec, Cron: "CRON_TZ=UTC 0 3 * * *"},
+		"give @every a time of 1s or more":       {Spec: spec, Cron: "@every -5s"},
 		`overlap "both"`:                         {Spec: spec, Cron: "@daily", Overlap: "both"},
 		"nosuch":                                 {Spec: model.CampaignSpec{Target: "nosuch"}, Cron: "@daily"},
 	} {
