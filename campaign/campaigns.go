@@ -69,10 +69,9 @@ func (s *Service) createCampaign(spec model.CampaignSpec, schedule string) (mode
 // CancelCampaign ends a campaign; its runs under way are cut short and what
 // was recorded stays. Cancelling one that has ended is harmless.
 func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign, error) {
-	if !s.stop(id, errCancelled) {
-		if err := s.cancelPaused(id); err != nil {
-			return model.Campaign{}, err
-		}
+	s.stop(id, errCancelled)
+	if err := s.cancelPaused(id); err != nil { // it was paused, or became so meanwhile
+		return model.Campaign{}, err
 	}
 	return s.Campaign(ctx, id)
 }

@@ -24,7 +24,10 @@ func (s *Service) Health(ctx context.Context) model.Health {
 	add("store", err, fmt.Sprintf("%d bytes", size))
 	room, err := s.diskHealth()
 	add("disk", err, strings.TrimSuffix(room, "; "))
-	if s.ctrl == nil {
+	switch {
+	case s.ctrl == nil && s.outside == nil: // it only reads
+		return h
+	case s.ctrl == nil:
 		add("hosts", s.outside.AgentGone(), fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
 		return h
 	}

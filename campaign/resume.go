@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record/rundir"
 	"netsplit/sut/nodes"
 )
 
@@ -24,6 +25,11 @@ func (s *Service) PauseCampaign(ctx context.Context, id string) (model.Campaign,
 		return c, fmt.Errorf("%w: campaign %s plays a script: cancel it, or let it end", model.ErrConflict, id)
 	case s.stop(id, errPaused):
 		return s.Campaign(ctx, id)
+	}
+	if c, err = s.store.GetCampaign(id); err != nil { // it may have ended since
+		return c, err
+	}
+	switch {
 	case c.State == model.CampaignPaused:
 		return c, nil
 	}
@@ -98,7 +104,11 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 
 // cutShort books a run that was under way when its daemon or its campaign ended.
 func (s *Service) cutShort(m model.RunMeta, why string) error {
-	sum := model.RunSummary{RunMeta: m, Ended: time.Now(), CutShort: true, Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
+	ended := m.Started
+	if st, err := os.Stat(filepath.Join(s.runDir(m.Campaign, m.Run), rundir.EventsFile)); err == nil {
+		ended = st.ModTime() // the last that was recorded of it
+	}
+	sum := model.RunSummary{RunMeta: m, Ended: ended, CutShort: true, Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
 	sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
 	if err := s.store.PutRun(sum); err != nil {
 		return err

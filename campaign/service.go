@@ -53,6 +53,9 @@ type Config struct {
 	// InProcess: the Service lives only as long as one command, so hints to further
 	// commands name its store.
 	InProcess bool
+	// Reads: the Service reads, pins and copies what is stored, and does nothing else: it
+	// continues no campaign, heals nothing and listens for no switch.
+	Reads bool
 	// APIAddr is where the API listens: what Open tells whoever finds the store taken.
 	APIAddr string
 }
@@ -146,6 +149,9 @@ func Open(cfg Config) (*Service, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s.cancel = cancel
 	s.hand = manual.New(manual.Config{Store: st, Metrics: cfg.Metrics, Tell: s.tell, Log: cfg.Log, Closing: ctx})
+	if cfg.Reads {
+		return s, nil
+	}
 	if err := s.listen(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -323,13 +329,11 @@ func (s *Service) execute(j *job) {
 }
 
 func (s *Service) ended(j *job, err error) {
-	s.mu.Lock()
-	delete(s.jobs, j.c.ID)
-	if j.cancelled && errors.Is(err, errPaused) {
-		err = errCancelled
-	}
-	s.mu.Unlock()
-	s.update(j, func(c *model.Campaign) {
+	s.booking.Lock() // whoever finds it without a job finds how it ended
+	s.change(j, func(c *model.Campaign) {
+		if j.cancelled && errors.Is(err, errPaused) {
+			err = errCancelled
+		}
 		c.Ended, c.Running, c.Doing = time.Now(), nil, nil
 		switch {
 		case err == nil:
@@ -348,6 +352,10 @@ func (s *Service) ended(j *job, err error) {
 			c.State, c.Reason = model.CampaignFailed, err.Error()
 		}
 	})
+	s.mu.Lock()
+	delete(s.jobs, j.c.ID)
+	s.mu.Unlock()
+	s.booking.Unlock()
 	s.tryReportCampaign(j, true)
 	text := fmt.Sprintf("campaign %s is %s", j.c.ID, j.c.State)
 	if j.c.Reason != "" {

@@ -195,7 +195,7 @@ func FromRunRow(r model.RunRow) RunRow {
 	out := RunRow{
 		ID: r.Run, Campaign: r.Campaign, Target: r.Target, Tap: r.Tap, ReplayOf: r.ReplayOf, Release: r.Release, Started: r.Started.UTC(), Ended: when(r.Ended),
 		Scenario: RowScenario{ID: r.Scenario, Strategy: string(r.Strategy), Isolate: string(r.Isolate)},
-		Verdict:  fromVerdict(r.Verdict), Reached: r.Reached, Cost: fromCost(r.Cost), ProbeCost: Duration(r.ProbeCost), Probes: r.Probes,
+		Verdict:  fromVerdict(r.Verdict), Reached: r.Reached, Cost: fromCost(r.Cost), ProbeCost: Duration(r.ProbeCost), Probes: r.Probes, CutShort: r.CutShort,
 	}
 	if p := r.Proof; p != nil {
 		out.Proof = &RowProof{CutAt: Duration(p.CutAt), HealAt: Duration(p.HealAt), Wanted: p.Wanted, Dropped: p.Dropped, Leaked: p.Leaked, LeakKnown: p.LeakKnown}

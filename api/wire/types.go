@@ -298,6 +298,7 @@ type RunRow struct {
 	Cost      Cost        `json:"cost"`
 	ProbeCost Duration    `json:"probeCost" doc:"Time spent waiting for probes"`
 	Probes    int         `json:"probes" doc:"Number of probes"`
+	CutShort  bool        `json:"cutShort,omitempty" doc:"Its daemon, or its campaign, ended or was paused before it did"`
 }
 
 // RowScenario is a part of Scenario.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,9 @@ this machine (root) and keeps the records in --runs-dir.`,
 			spec, err := what.of(c, names[0])
 			if err := errors.Join(err, ci.read()); err != nil {
 				return err
+			}
+			if spec.StopWhenBroken && ci.known != nil {
+				return usage("--stop-when-broken stops at findings of the baseline, too, and what is new stays hidden: leave out one of the two")
 			}
 			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error { return summarise(c, m, &ci) })
 		},
@@ -104,10 +108,14 @@ func pauseCommand(conn *daemonFlags) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				camp, err := cl.PauseCampaign(ctx, args[0], pauseWait)
-				if err == nil {
-					fmt.Fprintf(c.OutOrStdout(), "campaign %s is %s after %d runs; netsplit campaign resume %s continues it\n", camp.ID, camp.State, camp.Done, camp.ID)
+				if err != nil {
+					return err
 				}
-				return err
+				fmt.Fprintf(c.OutOrStdout(), "campaign %s is %s after %d runs\n", camp.ID, camp.State, camp.Done)
+				if camp.State != string(model.CampaignPaused) {
+					return fmt.Errorf("campaign %s is %s and not paused", camp.ID, camp.State)
+				}
+				return nil
 			})
 		},
 	}
@@ -136,12 +144,26 @@ func cancelCommand(conn *daemonFlags) *cobra.Command {
 // says.
 func summarise(c *cobra.Command, m made, ci *ciFlags) error {
 	found, verdicts, err := tellCampaign(c, m)
-	if err == nil {
-		err = ci.tell(c, m, found, verdicts)
-	}
 	if err != nil {
 		return err
 	}
+	out := outcome(m, found, verdicts, ci)
+	if err := ci.tell(c, m, found, verdicts, out); err != nil {
+		return cmp.Or(withStatus(out, err), err)
+	}
+	return out
+}
+
+// withStatus gives an error the exit status of an outcome; nil: that has none.
+func withStatus(outcome, err error) error {
+	if exit := (*exitError)(nil); errors.As(outcome, &exit) {
+		return &exitError{exit.code, errors.Join(exit.err, err)}
+	}
+	return nil
+}
+
+// outcome is what the exit status says of a campaign that has ended.
+func outcome(m made, found []wire.Finding, verdicts verdictCount, ci *ciFlags) error {
 	switch camp := m.campaign; {
 	case m.interrupted:
 		return &exitError{code: exitInterrupted}
@@ -271,7 +293,9 @@ func countRuns(ctx context.Context, cl *client.Client, campaign string) (verdict
 	v, t := verdictCount{}, &spent{}
 	for i := range runs {
 		v[runs[i].Verdict.Value]++
-		t.add(&runs[i])
+		if !runs[i].CutShort {
+			t.add(&runs[i])
+		}
 	}
 	return v, t, err
 }
@@ -414,27 +438,28 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 		}
 		asks = append(asks, &cobra.Command{
 			Use: verb + takes, Short: help, Args: exactArgs(1, what),
-			RunE: func(c *cobra.Command, args []string) (err error) {
-				cl, _, end, err := conn.connect(c.Context(), runsDir)
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, end()) }()
-				var inv wire.Invariant
-				switch text := strings.Contains(args[0], "@"); {
+			RunE: func(c *cobra.Command, args []string) error {
+				text := strings.Contains(args[0], "@")
+				switch {
 				case text && status != model.InvariantPinned:
 					return usage("%s takes the id of an invariant, which %q is not: netsplit invariants lists them", verb, args[0])
 				case text && of == "":
 					return usage("pin %q for which target? name it with --target", args[0])
-				case text:
-					inv, err = cl.PinInvariant(c.Context(), targetName(of), args[0])
-				default:
-					inv, err = cl.SetInvariant(c.Context(), targetName(of), args[0], string(status))
 				}
-				if err != nil {
-					return err
-				}
-				return printInvariants(c.OutOrStdout(), []wire.Invariant{inv})
+				anyFolder := func(string) error { return nil } // one may be pinned before the first campaign
+				return conn.stored(c, runsDir, anyFolder, func(ctx context.Context, cl *client.Client, _ string) error {
+					var inv wire.Invariant
+					var err error
+					if text {
+						inv, err = cl.PinInvariant(ctx, targetName(of), args[0])
+					} else {
+						inv, err = cl.SetInvariant(ctx, targetName(of), args[0], string(status))
+					}
+					if err != nil {
+						return err
+					}
+					return printInvariants(c.OutOrStdout(), []wire.Invariant{inv})
+				})
 			},
 		})
 	}

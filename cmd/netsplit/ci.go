@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -43,7 +44,11 @@ func (f *ciFlags) read() error {
 		return usage("--fail-on %q: use %s or %s", f.failOn, failOnAny, failOnNew)
 	case (f.failOn == failOnNew) != (f.baseline != ""):
 		return usage("--fail-on new and --baseline FILE belong together: findings are new if the file does not have them")
-	case f.baseline == "":
+	}
+	if err := f.tryFiles(); err != nil {
+		return err
+	}
+	if f.baseline == "" {
 		return nil
 	}
 	b, err := os.ReadFile(f.baseline)
@@ -64,6 +69,29 @@ func (f *ciFlags) read() error {
 	return nil
 }
 
+// tryFiles says before a campaign what its end could not be written to.
+func (f *ciFlags) tryFiles() error {
+	if f.junit != "" {
+		try, err := renameio.NewPendingFile(f.junit)
+		if err == nil {
+			err = try.Cleanup()
+		}
+		if err != nil {
+			return usage("--junit: %w", err)
+		}
+	}
+	if path := os.Getenv("GITHUB_STEP_SUMMARY"); path != "" && os.Getenv("GITHUB_ACTIONS") == "true" {
+		try, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err == nil {
+			err = try.Close()
+		}
+		if err != nil {
+			return usage("GITHUB_STEP_SUMMARY: %w", err)
+		}
+	}
+	return nil
+}
+
 func knownKey(target string, f wire.Failure) string {
 	return strings.Join([]string{target, f.Check, f.Signature}, "\x00")
 }
@@ -73,8 +101,8 @@ func (f *ciFlags) counts(target string, x wire.Failure) bool {
 	return x.Class != string(model.Documented) && !f.known[knownKey(target, x)]
 }
 
-// tell writes for programs what a campaign has found.
-func (f *ciFlags) tell(c *cobra.Command, m made, found []wire.Finding, verdicts verdictCount) error {
+// tell writes for programs what a campaign has found. outcome is what the exit status says.
+func (f *ciFlags) tell(c *cobra.Command, m made, found []wire.Finding, verdicts verdictCount, outcome error) error {
 	if n := len(slices.DeleteFunc(slices.Clone(found), func(x wire.Finding) bool { return !f.known[knownKey(x.Target, x.Failure)] })); n > 0 {
 		fmt.Fprintf(c.OutOrStdout(), "\n%s in %s and not new\n", model.Count(n, "finding is", "findings are"), f.baseline)
 	}
@@ -83,7 +111,7 @@ func (f *ciFlags) tell(c *cobra.Command, m made, found []wire.Finding, verdicts 
 		if err != nil {
 			return err
 		}
-		if err := f.writeJUnit(m, runs); err != nil {
+		if err := f.writeJUnit(m, runs, outcome); err != nil {
 			return err
 		}
 	}

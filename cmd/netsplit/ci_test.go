@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/xml"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,8 +53,10 @@ func TestJUnit(t *testing.T) {
 		return wire.RunRow{ID: id, Campaign: "c-1", Target: "gossip", Started: m.campaign.Created, Ended: m.campaign.Ended,
 			Scenario: wire.RowScenario{Strategy: "cofi", Isolate: "n1"}, Verdict: wire.Verdict{Value: verdict, Reason: verdict + hostile, Failures: failures}}
 	}
+	short := run("r6", "unknown")
+	short.CutShort = true
 	err := f.writeJUnit(m, []wire.RunRow{run("r1", "pass"), run("r2", "fail", failure("admitted", "documented"), failure("known", "broken")),
-		run("r3", "fail", failure("known", "broken"), failure("new", "broken")), run("r4", "unknown"), run("r5", "vacuous")})
+		run("r3", "fail", failure("known", "broken"), failure("new", "broken")), run("r4", "unknown"), run("r5", "vacuous"), short}, &exitError{code: exitFindings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +71,7 @@ func TestJUnit(t *testing.T) {
 		t.Fatalf("%v: %s", err, b)
 	}
 	s := got.Suites[0]
-	if s.Tests != 5 || s.Failures != 1 || s.Errors != 1 || s.Skipped != 1 || s.Time != "60.000" || s.Name != "netsplit gossip" {
+	if s.Tests != 6 || s.Failures != 1 || s.Errors != 1 || s.Skipped != 2 || s.Time != "60.000" || s.Name != "netsplit gossip" {
 		t.Errorf("%+v", s)
 	}
 	var cases []string
@@ -87,12 +90,20 @@ func TestJUnit(t *testing.T) {
 		}
 		cases = append(cases, c.Name+" "+how)
 	}
-	want := []string{"r1 (cofi isolates n1) passes", "r2 (cofi isolates n1) passes", "r3 (cofi isolates n1) fails new", "r4 (cofi isolates n1) errs unknown", "r5 (cofi isolates n1) skipped vacuous"}
+	want := []string{"r1 (cofi isolates n1) passes", "r2 (cofi isolates n1) passes", "r3 (cofi isolates n1) fails new", "r4 (cofi isolates n1) errs unknown", "r5 (cofi isolates n1) skipped vacuous", "r6 (cofi isolates n1) skipped unknown"}
 	if !cmp.Equal(cases, want) {
 		t.Error(cmp.Diff(want, cases))
 	}
+	for _, outcome := range []error{errors.New("no disk"), &exitError{exitUndecided, errors.New("nothing is known")}, &exitError{code: exitInterrupted}} {
+		if err := f.writeJUnit(m, []wire.RunRow{run("r1", "pass")}, outcome); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(f.junit); err != nil || !strings.Contains(string(b), `errors="1"`) || !strings.Contains(string(b), `<testcase name="campaign"`) {
+			t.Errorf("a campaign that ended with %v: %v, %s", outcome, err, b)
+		}
+	}
 	f.junit = filepath.Join(t.TempDir(), "none", "out.xml")
-	if err := f.writeJUnit(m, nil); err == nil || !strings.Contains(err.Error(), "JUnit report") {
+	if err := f.writeJUnit(m, nil, nil); err == nil || !strings.Contains(err.Error(), "JUnit report") {
 		t.Errorf("a file that cannot be written: %v", err)
 	}
 }
@@ -144,6 +155,7 @@ func TestBaseline(t *testing.T) {
 		flags ciFlags
 		says  string
 	}{
+		{ciFlags{failOn: failOnAny, junit: filepath.Join(dir, "none", "x.xml")}, "--junit: "},
 		{ciFlags{failOn: "never"}, `--fail-on "never": use any or new`},
 		{ciFlags{failOn: failOnNew}, "belong together"},
 		{ciFlags{failOn: failOnAny, baseline: "x"}, "belong together"},

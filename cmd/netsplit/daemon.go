@@ -100,21 +100,28 @@ func (d *daemonFlags) running(ctx context.Context) (*client.Client, error) {
 // read has what is stored read: from a daemon, or from the store in runsDir. dir is that
 // folder, "" of a daemon. It makes no store.
 func (d *daemonFlags) read(c *cobra.Command, runsDir string, ask func(ctx context.Context, cl *client.Client, dir string) error) error {
+	return d.stored(c, runsDir, func(dir string) error { return storeIn(dir) }, ask)
+}
+
+// stored is read, given what is asked of the folder first.
+func (d *daemonFlags) stored(c *cobra.Command, runsDir string, check func(dir string) error, ask func(ctx context.Context, cl *client.Client, dir string) error) error {
 	ctx := c.Context()
 	if runsDir == "" {
 		cl, err := d.running(ctx)
 		if err == nil {
 			return ask(ctx, cl, "")
 		}
-		if _, missing := os.Stat(storePath(defaultRunsDir)); d.addr != "" || !errors.Is(err, client.ErrNoDaemon) || missing != nil {
+		if d.addr != "" || !errors.Is(err, client.ErrNoDaemon) {
+			return err
+		}
+		if runsDir = defaultRunsDir; check(runsDir) != nil {
 			return fmt.Errorf("%w; or name the folder of the records with --runs-dir", err)
 		}
-		runsDir = defaultRunsDir
 	}
-	if err := storeIn(runsDir); err != nil {
+	if err := check(runsDir); err != nil {
 		return err
 	}
-	cl, dir, end, err := d.within(ctx, runsDir)
+	cl, dir, end, err := d.inside(ctx, runsDir, true)
 	if err != nil {
 		return err
 	}
@@ -123,6 +130,11 @@ func (d *daemonFlags) read(c *cobra.Command, runsDir string, ask func(ctx contex
 
 // within starts a daemon in this process, which nobody else reaches.
 func (d *daemonFlags) within(ctx context.Context, runsDir string) (*client.Client, string, func() error, error) {
+	return d.inside(ctx, runsDir, false)
+}
+
+// inside is within; reads: the daemon does nothing but read (campaign.Config.Reads).
+func (d *daemonFlags) inside(ctx context.Context, runsDir string, reads bool) (*client.Client, string, func() error, error) {
 	runsDir, err := filepath.Abs(runsDir)
 	if err != nil {
 		return nil, "", nil, err
@@ -132,7 +144,7 @@ func (d *daemonFlags) within(ctx context.Context, runsDir string) (*client.Clien
 		return nil, "", nil, err
 	}
 	dm, err := openDaemon(ctx, daemonConfig{openflow: "127.0.0.1:0", runsDir: runsDir, log: log,
-		switches: switchFlags{role: roleMaster}, inProcess: true})
+		switches: switchFlags{role: roleMaster}, inProcess: true, reads: reads})
 	if err != nil {
 		closeLog()
 		return nil, "", nil, err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -14,8 +16,9 @@ import (
 )
 
 // writeJUnit writes a test suite with a test case for each run: a failure that counts fails
-// it, unknown is an error, vacuous is skipped.
-func (f *ciFlags) writeJUnit(m made, runs []wire.RunRow) error {
+// it, unknown is an error, vacuous and cut short are skipped. If the campaign failed or could
+// not be judged, that is a test case, too: no report is green then.
+func (f *ciFlags) writeJUnit(m made, runs []wire.RunRow, outcome error) error {
 	suite := junit.Testsuite{Name: "netsplit " + madeOn(m.campaign.Spec)}
 	suite.SetTimestamp(m.campaign.Created)
 	suite.Time = seconds(m.campaign.Created, m.campaign.Ended)
@@ -24,6 +27,11 @@ func (f *ciFlags) writeJUnit(m made, runs []wire.RunRow) error {
 	suite.AddProperty("netsplit", version)
 	for i := range runs {
 		suite.AddTestcase(f.testcase(m, &runs[i]))
+	}
+	if exit := (*exitError)(nil); outcome != nil && (!errors.As(outcome, &exit) || exit.code != exitFindings) {
+		why := cmp.Or(outcome.Error(), "the campaign was interrupted")
+		suite.AddTestcase(junit.Testcase{Name: "campaign", Classname: "netsplit." + madeOn(m.campaign.Spec), Time: suite.Time,
+			Error: &junit.Result{Message: model.OneLine(why), Type: m.campaign.State, Data: characters(why)}})
 	}
 	var all junit.Testsuites
 	all.AddSuite(suite)
@@ -57,6 +65,8 @@ func (f *ciFlags) testcase(m made, r *wire.RunRow) junit.Testcase {
 	case x != nil:
 		result.Message, result.Type = model.OneLine(x.Summary), x.Check
 		out.Failure = result
+	case r.CutShort: // its scenario is run again, or the campaign says why not
+		out.Skipped = result
 	case r.Verdict.Value == string(model.VerdictUnknown):
 		out.Error = result
 	case r.Verdict.Value == string(model.VerdictVacuous):

@@ -77,19 +77,14 @@ func campaignListCommand(conn *daemonFlags) *cobra.Command {
 }
 
 func printCampaigns(out io.Writer, list []wire.Campaign) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "no campaigns")
-		return err
-	}
-	t := newTable(out, "CAMPAIGN", "STATE", "TARGET", "STRATEGY", "RUNS", "FINDINGS", "CREATED", "TOOK", "REASON")
-	for _, c := range list {
+	head := []any{"CAMPAIGN", "STATE", "TARGET", "STRATEGY", "RUNS", "FINDINGS", "CREATED", "TOOK", "REASON"}
+	return printTable(out, list, "no campaigns", head, func(c *wire.Campaign) []any {
 		runs := fmt.Sprint(c.Done)
 		if c.Planned > 0 {
 			runs += fmt.Sprintf("/%d", c.Planned)
 		}
-		t.row(c.ID, c.State, madeOn(c.Spec), whatItDoes(c.Spec), runs, c.Findings, c.Created.Local().Format(time.DateTime), took(c.Created, c.Ended), c.Reason)
-	}
-	return t.end()
+		return []any{c.ID, c.State, madeOn(c.Spec), whatItDoes(c.Spec), runs, c.Findings, c.Created.Local().Format(time.DateTime), took(c.Created, c.Ended), c.Reason}
+	})
 }
 
 func whatItDoes(s wire.CampaignSpec) string {
@@ -171,15 +166,11 @@ func short(s string) string {
 }
 
 func printRuns(out io.Writer, list []wire.RunRow) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "no runs")
-		return err
-	}
-	t := newTable(out, "RUN", "VERDICT", "TARGET", "RELEASE", "STRATEGY", "ISOLATES", "STARTED", "TOOK", "REASON")
-	for _, r := range list {
-		t.row(r.ID, r.Verdict.Value, r.Target, cmp.Or(r.Release, "-"), r.Scenario.Strategy, cmp.Or(r.Scenario.Isolate, "-"), r.Started.Local().Format(time.DateTime), took(r.Started, r.Ended), short(r.Verdict.Reason))
-	}
-	return t.end()
+	head := []any{"RUN", "VERDICT", "TARGET", "RELEASE", "STRATEGY", "ISOLATES", "STARTED", "TOOK", "REASON"}
+	return printTable(out, list, "no runs", head, func(r *wire.RunRow) []any {
+		return []any{r.ID, r.Verdict.Value, r.Target, cmp.Or(r.Release, "-"), r.Scenario.Strategy, cmp.Or(r.Scenario.Isolate, "-"),
+			r.Started.Local().Format(time.DateTime), took(r.Started, r.Ended), short(r.Verdict.Reason)}
+	})
 }
 
 func findingsCommand(conn *daemonFlags) *cobra.Command {
@@ -204,19 +195,14 @@ func findingsCommand(conn *daemonFlags) *cobra.Command {
 }
 
 func printFindingRows(out io.Writer, list []wire.Finding) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "no findings")
-		return err
-	}
-	t := newTable(out, "FINDING", "SEVERITY", "CLASS", "CHECK", "TARGET", "RUNS", "REPLAYED", "RUN", "SUMMARY")
-	for _, f := range list {
+	head := []any{"FINDING", "SEVERITY", "CLASS", "CHECK", "TARGET", "RUNS", "REPLAYED", "RUN", "SUMMARY"}
+	return printTable(out, list, "no findings", head, func(f *wire.Finding) []any {
 		replayed := "-"
 		if f.Replays > 0 {
 			replayed = fmt.Sprintf("%d of %d", f.Reproduced, f.Replays)
 		}
-		t.row(f.ID, f.Severity, f.Class, f.Failure.Check, f.Target, f.Seen, replayed, f.Run, short(f.Failure.Summary))
-	}
-	return t.end()
+		return []any{f.ID, f.Severity, f.Class, f.Failure.Check, f.Target, f.Seen, replayed, f.Run, short(f.Failure.Summary)}
+	})
 }
 
 func findingShowCommand(conn *daemonFlags) *cobra.Command {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -44,13 +43,5 @@ func logsCommand(conn *daemonFlags) *cobra.Command {
 }
 
 func printLogFiles(out io.Writer, list []model.LogFile) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "no log files")
-		return err
-	}
-	t := newTable(out, "FILE", "BYTES")
-	for _, f := range list {
-		t.row(f.Name, f.Bytes)
-	}
-	return t.end()
+	return printTable(out, list, "no log files", []any{"FILE", "BYTES"}, func(f *model.LogFile) []any { return []any{f.Name, f.Bytes} })
 }

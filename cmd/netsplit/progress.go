@@ -234,14 +234,9 @@ func firstLine(s string) string {
 	return s
 }
 
-func printInvariants(w io.Writer, list []wire.Invariant) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "no invariants yet: a campaign of strategy cofi or random mines them from its clean runs")
-		return err
-	}
-	t := newTable(w, "ID", "TARGET", "STATUS", "INVARIANT", "SUPPORT", "CHANGES", "RUNS", "LIKE IT", "CHANCE")
-	for _, i := range list {
-		t.row(i.ID, i.Target, i.Status, i.Text, i.Support, i.Changes, i.Runs, i.Like, fmt.Sprintf("%.2g", i.Chance))
-	}
-	return t.end()
+func printInvariants(out io.Writer, list []wire.Invariant) error {
+	head := []any{"ID", "TARGET", "STATUS", "INVARIANT", "SUPPORT", "CHANGES", "RUNS", "LIKE IT", "CHANCE"}
+	return printTable(out, list, "no invariants yet: a campaign of strategy cofi or random mines them from its clean runs", head, func(i *wire.Invariant) []any {
+		return []any{i.ID, i.Target, i.Status, i.Text, i.Support, i.Changes, i.Runs, i.Like, fmt.Sprintf("%.2g", i.Chance)}
+	})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -143,12 +142,8 @@ func scheduleDeleteCommand(conn *daemonFlags) *cobra.Command {
 }
 
 func printSchedules(out io.Writer, list []wire.Schedule) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "no schedules: netsplit campaign schedule makes one")
-		return err
-	}
-	t := newTable(out, "SCHEDULE", "TARGET", "WHEN", "NEXT", "LAST", "NOTE")
-	for _, s := range list {
+	head := []any{"SCHEDULE", "TARGET", "WHEN", "NEXT", "LAST", "NOTE"}
+	return printTable(out, list, "no schedules: netsplit campaign schedule makes one", head, func(s *wire.Schedule) []any {
 		when := s.Cron
 		if s.At != nil {
 			when = s.At.Local().Format(time.DateTime)
@@ -163,7 +158,6 @@ func printSchedules(out io.Writer, list []wire.Schedule) error {
 		case s.Next != nil:
 			next = s.Next.Local().Format(time.DateTime)
 		}
-		t.row(s.Name, madeOn(s.Campaign), when, next, cmp.Or(s.Last, "-"), s.Note)
-	}
-	return t.end()
+		return []any{s.Name, madeOn(s.Campaign), when, next, cmp.Or(s.Last, "-"), s.Note}
+	})
 }

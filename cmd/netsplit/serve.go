@@ -38,6 +38,7 @@ type daemonConfig struct {
 	switches          switchFlags
 	// inProcess: for one command, which alone reaches the API.
 	inProcess bool
+	reads     bool // campaign.Config.Reads
 }
 
 // openDaemon opens the API's address first: if that is taken, nothing of the
@@ -75,7 +76,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 		return nil, err
 	}
 	cfg := campaign.Config{Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: c.switches.role == roleEqual, RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
-		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, APIAddr: d.doors.commands()}
+		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, Reads: c.reads, APIAddr: d.doors.commands()}
 	if d.service, err = campaign.Open(cfg); err != nil {
 		return nil, err
 	}

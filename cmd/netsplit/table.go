@@ -32,3 +32,16 @@ func (t *table) row(cells ...any) {
 func (t *table) say(text string) { fmt.Fprintln(t.w, model.OneLine(text)) }
 
 func (t *table) end() error { return t.w.Flush() }
+
+// printTable prints a row for each element, or says that there is none.
+func printTable[T any](out io.Writer, list []T, nothing string, head []any, row func(*T) []any) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, nothing)
+		return err
+	}
+	t := newTable(out, head...)
+	for i := range list {
+		t.row(row(&list[i])...)
+	}
+	return t.end()
+}
