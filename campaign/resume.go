@@ -29,8 +29,7 @@ func (s *Service) PauseCampaign(ctx context.Context, id string) (model.Campaign,
 	if c, err = s.store.GetCampaign(id); err != nil { // it may have ended since
 		return c, err
 	}
-	switch {
-	case c.State == model.CampaignPaused:
+	if c.State == model.CampaignPaused {
 		return c, nil
 	}
 	return c, fmt.Errorf("%w: campaign %s is %s: only one that is queued or running can be paused", model.ErrConflict, id, c.State)
