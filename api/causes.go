@@ -41,6 +41,14 @@ func (s *server) listCauses(ctx context.Context, in *causesInput) (*body[wire.Ca
 	return &body[wire.Causes]{out}, nil
 }
 
+func (s *server) getMap(ctx context.Context, in *IDParam) (*body[wire.PartitionMap], error) {
+	cells, err := s.Service.PartitionMap(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.PartitionMap]{wire.FromPartitionMap(cells)}, nil
+}
+
 type compareInput struct {
 	IDParam
 	Before string `query:"before" pattern:"^[a-z0-9-]{1,128}$" doc:"The earlier campaign; absent: the last one that was done on the same target, with the same strategy and settings"`

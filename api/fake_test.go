@@ -234,6 +234,16 @@ func (f *fakeService) DeleteTarget(_ context.Context, ref string) error {
 	return f.fail
 }
 
+func (f *fakeService) PartitionMap(_ context.Context, campaign string) ([]model.MapCell, error) {
+	if _, err := f.GetCampaign(campaign); err != nil {
+		return nil, err
+	}
+	return []model.MapCell{
+		{Type: "gossip", From: "n1", To: "n2", Runs: 3, Outcomes: []model.MapOutcome{{Kind: model.MetCut, First: "c-1-r0002", Failed: 1, Passed: 1}}},
+		{Type: "gossip", From: "n2", To: "n1", Runs: 3},
+	}, nil
+}
+
 func (f *fakeService) Causes(_ context.Context, campaign string) ([]model.Cause, error) {
 	c, err := f.GetCampaign(campaign)
 	if err != nil {

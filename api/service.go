@@ -56,6 +56,9 @@ type Service interface {
 	// target; before "" is the last one like it that was done.
 	Compare(ctx context.Context, campaign, before string) (model.Comparison, error)
 
+	// PartitionMap says of each type of message on each directed link of a campaign whether
+	// faults met it, and how those runs ended, sorted by type, from and to.
+	PartitionMap(ctx context.Context, campaign string) ([]model.MapCell, error)
 	// Causes are what the failed runs of a campaign are of, the costliest first.
 	Causes(ctx context.Context, campaign string) ([]model.Cause, error)
 

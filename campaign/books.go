@@ -1,21 +1,27 @@
 package campaign
 
 import (
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"netsplit/explorer/check"
+	"netsplit/explorer/partitionmap"
 	"netsplit/inference/store"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // books are what is known of a campaign's runs without reading them again: they are
 // read from the store once, and each run is added as it finishes.
 type books struct {
-	runs     []model.RunSummary         // brief, by their number
-	marks    map[string]check.Mark      // of them, for their causes, by id
+	runs     []model.RunSummary    // brief, by their number
+	marks    map[string]check.Mark // of them, for their causes, by id
+	parts    partitionmap.Map
 	observed map[string]model.Invariant // by the runs, by id
 	findings map[string]model.Finding   // as Merge gave them when they were stored, by id
 
@@ -48,9 +54,21 @@ func (s *Service) readBooks(campaign string) (*books, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.add(&r)
+		s.addRun(b, &r)
 	}
 	return b, nil
+}
+
+// addRun adds a run and what its record gives to the partition map. A record of an earlier
+// version, or one whose folder is gone, gives nothing.
+func (s *Service) addRun(b *books, r *model.RunSummary) {
+	b.add(r)
+	var rows []model.MapRow
+	err := rundir.ReadJSON(filepath.Join(s.runDir(r.Campaign, r.Run), rundir.MapFile), &rows)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("a run is missing in the partition map", "run", r.Run, "err", err)
+	}
+	b.parts.Add(r.Run, r.Verdict, rows)
 }
 
 func (b *books) add(r *model.RunSummary) {
@@ -122,7 +140,7 @@ func (s *Service) book(j *job, sum *model.RunSummary) (fresh []model.Finding) {
 		s.log.Error("findings could not be derived", "campaign", j.c.ID, "err", err)
 		b = &books{observed: map[string]model.Invariant{}, marks: map[string]check.Mark{}}
 	}
-	b.add(sum)
+	s.addRun(b, sum)
 	n, changed := 0, []model.Finding(nil)
 	if j.c.Spec.Replay == "" && err == nil {
 		n, changed = b.merge(j.c.ID)

@@ -40,6 +40,9 @@ func (s *Service) reportCampaign(j *job, end bool) error {
 			return err
 		}
 	}
+	if err := rundir.WriteJSON(s.mapFile(j.c.ID), in.Map); err != nil {
+		return err
+	}
 	if t, _, err := s.load(in.Campaign.Spec); err == nil {
 		in.Title, in.Known = t.Title, t.Known
 	}
@@ -69,6 +72,7 @@ func (s *Service) reportInput(j *job, end bool) (in report.CampaignInput, b *boo
 	in = report.CampaignInput{Reports: map[string]string{}, Replays: map[string]string{}}
 	in.Campaign = s.changed(j, func(*model.Campaign) {})
 	in.Runs, in.Invariants = slices.Clone(b.runs), slices.Collect(maps.Values(b.observed))
+	in.Map = b.parts.Cells()
 	if in.Campaign.Spec.Replay == "" {
 		in.Causes = b.causes(j.c.ID)
 	}

@@ -283,6 +283,11 @@ func (c *Client) Runs(ctx context.Context, f wire.RunFilter, limit int, cursor s
 	return get[wire.Runs](ctx, c, query("/v1/runs", "campaign", f.Campaign, "target", f.Target, "strategy", f.Strategy, "verdict", f.Verdict, "limit", num(limit), "cursor", cursor))
 }
 
+// PartitionMap says which messages the faults of a campaign met, and how those runs ended.
+func (c *Client) PartitionMap(ctx context.Context, campaign string) (wire.PartitionMap, error) {
+	return get[wire.PartitionMap](ctx, c, "/v1/campaigns/"+id(campaign)+"/map")
+}
+
 // Causes lists one page of the causes of a campaign's failed runs, the costliest first.
 func (c *Client) Causes(ctx context.Context, campaign string, limit int, cursor string) (wire.Causes, error) {
 	return get[wire.Causes](ctx, c, query("/v1/campaigns/"+id(campaign)+"/causes", "limit", num(limit), "cursor", cursor))

@@ -16,4 +16,8 @@ func TestTheFaultsOfASearchAreThoseOfTheModel(t *testing.T) {
 	if got := f.Tag.Get("enum"); !ok || got != want || f.Tag.Get("maxItems") != fmt.Sprint(len(model.SearchedFaults())) {
 		t.Errorf("the enum of faults is %s, want %s", got, want)
 	}
+	f, _ = reflect.TypeFor[MapOutcome]().FieldByName("Kind")
+	if want, got := strings.ReplaceAll(strings.Trim(fmt.Sprint(model.MetKinds()), "[]"), " ", ","), f.Tag.Get("enum"); got != want {
+		t.Errorf("the enum of kinds of a partition map is %s, want %s", got, want)
+	}
 }

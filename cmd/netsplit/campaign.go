@@ -61,7 +61,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	ci.register(f)
 	show.register(f)
 	conn.register(c)
-	c.AddCommand(campaignListCommand(conn), conn.completes(campaignShowCommand(conn), false, campaignNames), conn.completes(campaignCompareCommand(conn), true, campaignNames), campaignScheduleCommand(conn),
+	c.AddCommand(campaignListCommand(conn), conn.completes(campaignShowCommand(conn), false, campaignNames), conn.completes(campaignCompareCommand(conn), true, campaignNames), conn.completes(campaignMapCommand(conn), false, campaignNames), campaignScheduleCommand(conn),
 		conn.completes(pauseCommand(conn), false, campaignNames), conn.completes(resumeCommand(conn), false, campaignNames), conn.completes(cancelCommand(conn), false, campaignNames))
 	return c
 }

@@ -26,7 +26,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	defer srv.Close()
 	t.Setenv(trust.TokenEnv, strings.Repeat("t", 20))
 	for words, want := range map[string]string{
-		"campaign show": "c-2\nc-1\n", "campaign pause": "c-2\nc-1\n", "campaign resume": "c-2\nc-1\n", "campaign cancel": "c-2\nc-1\n", "campaign compare c-2": "c-2\nc-1\n",
+		"campaign show": "c-2\nc-1\n", "campaign pause": "c-2\nc-1\n", "campaign resume": "c-2\nc-1\n", "campaign cancel": "c-2\nc-1\n", "campaign compare c-2": "c-2\nc-1\n", "campaign map": "c-2\nc-1\n",
 		"replay": "c-2-r0001\n", "shrink": "c-2-r0001\n", "open": "c-2-r0001\n", "logs": "c-2-r0001\n", "findings show": "f-1\n",
 		"schedule show": "nightly\n", "schedule pause": "nightly\n", "schedule delete": "nightly\n", "partition show": "p-1\n", "partition heal p-1": "p-1\n",
 		"campaign show c-1": "",

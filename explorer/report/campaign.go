@@ -20,7 +20,8 @@ type CampaignInput struct {
 	Findings   []model.Finding
 	Causes     []model.Cause      // of its failed runs, the costliest first
 	Runs       []model.RunSummary // in the order in which they ended
-	Invariants []model.Invariant  // that were explored
+	Map        []model.MapCell
+	Invariants []model.Invariant // that were explored
 	// Known are the described failures of the target, for their titles.
 	Known []model.KnownFailure
 	// Reports gives a run's report, relative to this page, e.g.
@@ -46,7 +47,8 @@ type campaignView struct {
 	Causes                        []causeView
 	OtherCauses                   []string
 	Shrunk                        []shrunkView // of a replay that leaves out steps
-	Chart, Cost                   template.HTML
+	Chart, Coverage, Cost         template.HTML
+	Map                           *mapView
 	CostRows, Facts               []fact
 	Runs                          []runRow
 	RunsOpen                      bool
@@ -109,6 +111,7 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	}
 	if len(v.Shrunk) == 0 {
 		v.Chart = findingsChart(&in)
+		v.Map, v.Coverage = newMapView(in.Map), coverageChart(&in)
 	}
 	v.Cost, v.CostRows = costSplit(all)
 	v.Runs, v.RunsOpen = runRows(&in), len(in.Runs) <= openRuns
@@ -403,70 +406,6 @@ func speedFacts(in *CampaignInput) []fact {
 		out = append(out, fact{"Probes", s})
 	}
 	return out
-}
-
-// findingsChart draws, run by run, the verdict and how many distinct findings
-// had been seen.
-func findingsChart(in *CampaignInput) template.HTML {
-	n := len(in.Runs)
-	if n == 0 {
-		return ""
-	}
-	d := &drawing{}
-	const left, right, top, bottom = 64.0, 1140.0, 20.0, 150.0
-	step := (right - left) / float64(n)
-	x := func(run int) float64 { return left + step*(float64(run)-0.5) }
-	total := max(1, len(in.Findings))
-	y := func(k int) float64 { return bottom - float64(k)/float64(total)*(bottom-top-10) }
-	for _, k := range []int{0, (total + 1) / 2, total} {
-		d.line("grid", left, y(k), right, y(k))
-		d.text("lane-name end", left-10, y(k)+4, fmt.Sprint(k))
-	}
-	// Findings are numbered by the run after which they were first seen.
-	all, admitted := make([]int, n+1), make([]int, n+1)
-	for _, f := range in.Findings {
-		k := min(max(f.FirstAfter, 1), n)
-		all[k]++
-		admitted[k] += b2i(f.Class == model.Documented)
-	}
-	for i, counts := range [][]int{all, admitted} {
-		var path strings.Builder
-		fmt.Fprintf(&path, "M%s %s", num(left), num(y(0)))
-		sum := 0
-		for k := 1; k <= n; k++ {
-			if counts[k] > 0 {
-				fmt.Fprintf(&path, "H%s", num(x(k)))
-				sum += counts[k]
-				fmt.Fprintf(&path, "V%s", num(y(sum)))
-			}
-		}
-		fmt.Fprintf(&path, "H%s", num(right))
-		if i == 1 && sum == 0 || i == 0 && slices.Equal(all, admitted) {
-			continue
-		}
-		d.tag("path", "class", []string{"step", "step documented"}[i], "d", path.String())
-	}
-	every := max(1, n/24)
-	for i, r := range in.Runs {
-		cx, cy := x(i+1), bottom+22
-		d.open("g", "class", "run-mark")
-		d.title(fmt.Sprintf("run %d, %s: %s. %s", i+1, r.Run, r.Verdict.Value, r.Verdict.Reason))
-		size := min(5, step*0.4)
-		switch r.Verdict.Value {
-		case model.VerdictFail:
-			d.tag("path", "class", "cross", "d", fmt.Sprintf("M%s %sl%s %sm0 -%sl-%s %s", num(cx-size), num(cy-size), num(2*size), num(2*size), num(2*size), num(2*size), num(2*size)))
-		case model.VerdictPass:
-			d.tag("circle", "class", "dot-pass", "cx", cx, "cy", cy, "r", size)
-		default:
-			d.rect("dot-unknown", cx-size, cy-size, 2*size, 2*size)
-		}
-		d.close("g")
-		if (i+1)%every == 0 || i == 0 {
-			d.text("tick", cx, bottom+44, fmt.Sprint(i+1))
-		}
-	}
-	d.text("legend", left, 12, "distinct findings by run (red: all, amber: documented ones)  ● pass  ✕ fail  ■ unknown or vacuous")
-	return d.done(runWidth, bottom+52, fmt.Sprintf("%s after %s", model.Count(len(in.Findings), "finding", "findings"), model.Count(n, "run", "runs")), "wide")
 }
 
 func costSplit(runs []model.RunSummary) (template.HTML, []fact) {

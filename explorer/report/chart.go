@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"netsplit/model"
+)
+
+// runChart has the runs of a campaign, in their order, from left to right.
+type runChart struct {
+	drawing
+	runs int
+}
+
+const chartLeft, chartRight, chartTop, chartBottom = 64.0, 1140.0, 20.0, 150.0
+
+func newRunChart(runs, highest int) *runChart {
+	c := &runChart{runs: runs}
+	for _, k := range slices.Compact([]int{0, (highest + 1) / 2, highest}) {
+		y := c.y(k, highest)
+		c.line("grid", chartLeft, y, chartRight, y)
+		c.text("lane-name end", chartLeft-10, y+4, fmt.Sprint(k))
+	}
+	return c
+}
+
+func (c *runChart) step() float64 { return (chartRight - chartLeft) / float64(c.runs) }
+
+// x is the middle of a run, from 1.
+func (c *runChart) x(run int) float64 { return chartLeft + c.step()*(float64(run)-0.5) }
+
+func (c *runChart) y(k, highest int) float64 {
+	return chartBottom - float64(k)/float64(max(1, highest))*(chartBottom-chartTop-10)
+}
+
+// sum draws how many there were up to each run; counts[k] came with run k, from 1.
+func (c *runChart) sum(class string, counts []int, highest int) {
+	var path strings.Builder
+	fmt.Fprintf(&path, "M%s %s", num(chartLeft), num(c.y(0, highest)))
+	sum := 0
+	for k := 1; k <= c.runs; k++ {
+		if counts[k] > 0 {
+			fmt.Fprintf(&path, "H%s", num(c.x(k)))
+			sum += counts[k]
+			fmt.Fprintf(&path, "V%s", num(c.y(sum, highest)))
+		}
+	}
+	fmt.Fprintf(&path, "H%s", num(chartRight))
+	c.tag("path", "class", class, "d", path.String())
+}
+
+// numbers writes the number of every few runs below the chart.
+func (c *runChart) numbers(y float64) {
+	every := max(1, c.runs/24)
+	for i := 1; i <= c.runs; i++ {
+		if i%every == 0 || i == 1 {
+			c.text("tick", c.x(i), y, fmt.Sprint(i))
+		}
+	}
+}
+
+// findingsChart draws, run by run, the verdict and how many distinct findings
+// had been seen.
+func findingsChart(in *CampaignInput) template.HTML {
+	n := len(in.Runs)
+	if n == 0 {
+		return ""
+	}
+	total := max(1, len(in.Findings))
+	d := newRunChart(n, total)
+	// Findings are numbered by the run after which they were first seen.
+	all, admitted := make([]int, n+1), make([]int, n+1)
+	for _, f := range in.Findings {
+		k := min(max(f.FirstAfter, 1), n)
+		all[k]++
+		admitted[k] += b2i(f.Class == model.Documented)
+	}
+	if !slices.Equal(all, admitted) {
+		d.sum("step", all, total)
+	}
+	if slices.Max(admitted) > 0 {
+		d.sum("step documented", admitted, total)
+	}
+	for i, r := range in.Runs {
+		cx, cy := d.x(i+1), chartBottom+22
+		d.open("g", "class", "run-mark")
+		d.title(fmt.Sprintf("run %d, %s: %s. %s", i+1, r.Run, r.Verdict.Value, r.Verdict.Reason))
+		size := min(5, d.step()*0.4)
+		switch r.Verdict.Value {
+		case model.VerdictFail:
+			d.tag("path", "class", "cross", "d", fmt.Sprintf("M%s %sl%s %sm0 -%sl-%s %s", num(cx-size), num(cy-size), num(2*size), num(2*size), num(2*size), num(2*size), num(2*size)))
+		case model.VerdictPass:
+			d.tag("circle", "class", "dot-pass", "cx", cx, "cy", cy, "r", size)
+		default:
+			d.rect("dot-unknown", cx-size, cy-size, 2*size, 2*size)
+		}
+		d.close("g")
+	}
+	d.numbers(chartBottom + 44)
+	d.text("legend", chartLeft, 12, "distinct findings by run (red: all, amber: documented ones)  ● pass  ✕ fail  ■ unknown or vacuous")
+	return d.done(runWidth, chartBottom+52, fmt.Sprintf("%s after %s", model.Count(len(in.Findings), "finding", "findings"), model.Count(n, "run", "runs")), "wide")
+}
+
+// coverageChart draws, run by run, how many fields of the partition map a fault had met,
+// against all that runs had. A campaign without faults has none.
+func coverageChart(in *CampaignInput) template.HTML {
+	n := len(in.Runs)
+	place := map[string]int{}
+	for i := range in.Runs {
+		place[in.Runs[i].Run] = i + 1
+	}
+	met := make([]int, n+1)
+	sum := 0
+	for _, c := range in.Map {
+		first := 0
+		for _, o := range c.Outcomes {
+			if at := place[o.First]; at > 0 && (first == 0 || at < first) {
+				first = at
+			}
+		}
+		if first > 0 {
+			met[first]++
+			sum++
+		}
+	}
+	if sum == 0 {
+		return ""
+	}
+	d := newRunChart(n, len(in.Map))
+	d.sum("step met", met, len(in.Map))
+	d.numbers(chartBottom + 20)
+	words := fmt.Sprintf("fields of the map that a fault has met: %d of %d after %s", sum, len(in.Map), model.Count(n, "run", "runs"))
+	d.text("legend", chartLeft, 12, words)
+	return d.done(runWidth, chartBottom+28, words, "wide")
+}
