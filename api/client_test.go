@@ -129,6 +129,16 @@ func TestClientReachesEverything(t *testing.T) {
 		b, err := io.ReadAll(log)
 		check("log", string(b) == "[7]", errors.Join(err, log.Close()))
 	}
+	m, err := c.PartitionMap(ctx, "c-1")
+	check("partition map", len(m.Items) == 2 && m.Items[0].Outcomes[0] == wire.MapOutcome{Kind: "cut", First: "c-1-r0002", Failed: 1, Passed: 1} && m.Items[1].Outcomes != nil, err)
+	for _, f := range model.ExportFormats() {
+		out, err := c.ExportRun(ctx, "c-1-r0001", f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(out)
+		check("export", string(b) == string(f)+" of c-1-r0001", errors.Join(err, out.Close()))
+	}
 	up, err := c.UploadTarget(ctx, []byte("an archive"))
 	check("upload", up == wire.Target{Name: "gossip:000000000010", Uploaded: true, Newest: true}, err)
 	ts, err := read[wire.Targets](srv, "/v1/targets")

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"slices"
@@ -203,6 +204,24 @@ func (f *fakeService) RunLog(ctx context.Context, id, name string) (*os.File, er
 		return nil, fmt.Errorf("%w: %q is no name of a log file", model.ErrInvalid, name)
 	}
 	return f.RunFile(ctx, id, name)
+}
+
+func (f *fakeService) ExportRun(ctx context.Context, id string, format model.ExportFormat) (*os.File, error) {
+	if _, err := f.GetRun(id); err != nil {
+		return nil, err
+	}
+	out, err := os.CreateTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(out.Name()); err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(out, "%s of %s", format, id); err != nil {
+		return nil, err
+	}
+	_, err = out.Seek(0, io.SeekStart)
+	return out, err
 }
 
 func (f *fakeService) QueryRun(_ context.Context, id, sql string, rows int) (model.QueryResult, error) {

@@ -62,6 +62,8 @@ type Service interface {
 	// Causes are what the failed runs of a campaign are of, the costliest first.
 	Causes(ctx context.Context, campaign string) ([]model.Cause, error)
 
+	// ExportRun gives the record of a run in a format of another tool. The caller closes it.
+	ExportRun(ctx context.Context, id string, f model.ExportFormat) (*os.File, error)
 	// QueryRun asks the record of a run one SQL query that only reads, and answers with
 	// at most that many rows. What is wrong with it or takes too long is ErrInvalid.
 	QueryRun(ctx context.Context, id, sql string, rows int) (model.QueryResult, error)

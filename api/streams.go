@@ -126,6 +126,9 @@ func (s *server) fileRoutes() {
 	log := operation(http.MethodGet, "/v1/runs/{id}/log", "get-run-log", "Get what a process of a run printed, or a log file of it", http.StatusOK)
 	log.Responses = fileResponse("text/plain")
 	huma.Register(s.api, log, s.runLog)
+	exported := operation(http.MethodGet, "/v1/runs/{id}/export/{format}", "export-run", "Get the record of a run as a log for ShiViz, or as a trace for Perfetto", http.StatusOK)
+	exported.Responses = fileResponse(model.ExportShiViz.MediaType(), model.ExportTrace.MediaType())
+	huma.Register(s.api, exported, s.exportRun)
 	huma.Register(s.api, file, func(ctx context.Context, in *fileInput) (*huma.StreamResponse, error) {
 		return s.runFile(ctx, in.ID, in.Name)
 	})
@@ -150,6 +153,20 @@ func (s *server) runLog(ctx context.Context, in *logInput) (*huma.StreamResponse
 		return nil, fromService(err)
 	}
 	return serveFile(f, "text/plain; charset=utf-8")
+}
+
+type exportInput struct {
+	IDParam
+	Format string `path:"format" enum:"shiviz,trace"`
+}
+
+func (s *server) exportRun(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
+	format := model.ExportFormat(in.Format)
+	f, err := s.Service.ExportRun(ctx, in.ID, format)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return serveFile(f, format.MediaType()+"; charset=utf-8")
 }
 
 func fileResponse(types ...string) map[string]*huma.Response {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"netsplit/explorer/check"
 	"netsplit/internal/regular"
 	"netsplit/model"
+	"netsplit/record/export"
 	"netsplit/record/relation"
 	"netsplit/record/rundir"
 )
@@ -237,20 +239,48 @@ const (
 )
 
 // QueryRun asks the record of a run one SQL query, one query at a time.
-func (s *Service) QueryRun(ctx context.Context, id, sql string, rows int) (model.QueryResult, error) {
-	f, err := s.RunFile(ctx, id, rundir.MetaFile)
+func (s *Service) QueryRun(ctx context.Context, id, sql string, rows int) (out model.QueryResult, err error) {
+	err = s.ask(ctx, id, func(dir string) (err error) {
+		out, err = relation.Query(ctx, dir, sql, relation.Limits{Time: queryTime, Rows: rows, Bytes: queryBytes})
+		return err
+	})
+	return out, err
+}
+
+// ask calls f with the folder of a run's record, for one client at a time.
+func (s *Service) ask(ctx context.Context, id string, f func(dir string) error) error {
+	meta, err := s.RunFile(ctx, id, rundir.MetaFile)
 	if err != nil {
-		return model.QueryResult{}, err
+		return err
 	}
-	if err := f.Close(); err != nil {
-		return model.QueryResult{}, err
+	if err := meta.Close(); err != nil {
+		return err
 	}
 	s.querying.Lock()
 	defer s.querying.Unlock()
-	out, err := relation.Query(ctx, filepath.Dir(f.Name()), sql, relation.Limits{Time: queryTime, Rows: rows, Bytes: queryBytes})
+	err = f(filepath.Dir(meta.Name()))
 	if errors.Is(err, regular.Err) {
 		err = fmt.Errorf("%w: the record of run %s is not read: %w; netsplit does not write such a file, so somebody changed it", model.ErrConflict, id, err)
 	}
+	return err
+}
+
+// ExportRun writes the record of a run in a format of another tool to a file that has no
+// name any more. The caller closes it.
+func (s *Service) ExportRun(ctx context.Context, id string, f model.ExportFormat) (out *os.File, err error) {
+	err = s.ask(ctx, id, func(dir string) error {
+		if out, err = os.CreateTemp("", "netsplit-export-"); err != nil {
+			return err
+		}
+		err := errors.Join(os.Remove(out.Name()), export.Write(ctx, out, dir, f))
+		if err == nil {
+			_, err = out.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			err = errors.Join(err, out.Close())
+		}
+		return err
+	})
 	return out, err
 }
 

@@ -322,6 +322,15 @@ func (c *Client) RunLog(ctx context.Context, run, name string) (io.ReadCloser, e
 	return res.Body, nil
 }
 
+// ExportRun opens the record of a run in a format of another tool.
+func (c *Client) ExportRun(ctx context.Context, run string, f model.ExportFormat) (io.ReadCloser, error) {
+	res, err := c.open(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/export/"+string(f), nil, http.Header{})
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
 // Findings lists one page of the findings of a campaign, or of all if that is
 // "", newest first.
 func (c *Client) Findings(ctx context.Context, campaign string, limit int, cursor string) (wire.Findings, error) {
