@@ -22,6 +22,12 @@ var (
 	descFinding  = prometheus.NewDesc("netsplit_finding_info", "Always 1; one series per finding.", []string{"finding", "check", "target"}, nil)
 	descSwitch   = prometheus.NewDesc("netsplit_switch_connected", "1 if the switch has a session, 0 if not.", []string{"dpid"}, nil)
 	descStore    = prometheus.NewDesc("netsplit_store_bytes", "Size of the store.", nil, nil)
+	descFree     = prometheus.NewDesc("netsplit_free_bytes", "Room on the disk of the records of runs.", nil, nil)
+	descHealth   = prometheus.NewDesc("netsplit_health", "1 if a part of the daemon can do its work, 0 if not; /healthz says why.", []string{"check"}, nil)
+	descTestbed  = prometheus.NewDesc("netsplit_testbed_info", "Always 1; the label is the daemon's testbed, lab where campaigns make their own.", []string{"testbed"}, nil)
+	descCampaign = prometheus.NewDesc("netsplit_campaigns", "Campaigns that wait (queued) or work (running).", []string{"state"}, nil)
+	descRuns     = prometheus.NewDesc("netsplit_runs_active", "Runs under way.", nil, nil)
+	descMap      = prometheus.NewDesc("netsplit_partition_map_fields", "Fields of the partition map of the campaign that finished a run last: never met by a fault, met, or met in a failed run.", []string{"state"}, nil)
 )
 
 // liveCollector works out the values of Metrics at each scrape.
@@ -29,7 +35,7 @@ type liveCollector struct{ m *Metrics }
 
 // Describe lists the metrics.
 func (liveCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descCut, descPackets, descLastCut, descActive, descMessages, descFinding, descSwitch, descStore} {
+	for _, d := range []*prometheus.Desc{descCut, descPackets, descLastCut, descActive, descMessages, descFinding, descSwitch, descStore, descFree, descHealth, descTestbed, descCampaign, descRuns, descMap} {
 		ch <- d
 	}
 }
@@ -43,6 +49,14 @@ func (c liveCollector) Collect(ch chan<- prometheus.Metric) {
 
 func (c liveCollector) values() []prometheus.Metric {
 	m := c.m
+	m.mu.Lock()
+	ask := m.state
+	m.mu.Unlock()
+	var state *model.ServiceState
+	if ask != nil { // without mu: it may take locks under which metrics are told something
+		st := ask()
+		state = &st
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []prometheus.Metric
@@ -76,19 +90,35 @@ func (c liveCollector) values() []prometheus.Metric {
 		gauge(descFinding, 1, clean(id), clean(f.Failure.Check), clean(f.Target))
 	}
 	for dpid, up := range m.switches {
-		v := 0.0
-		if up {
-			v = 1
-		}
-		gauge(descSwitch, v, dpid.String())
+		gauge(descSwitch, oneIf(up), dpid.String())
 	}
-	if m.size != nil {
-		n, err := m.size()
-		v := float64(n)
-		if err != nil {
-			v = math.NaN()
+	if state == nil {
+		return out
+	}
+	known := func(n int64) float64 {
+		if n < 0 {
+			return math.NaN()
 		}
-		gauge(descStore, v)
+		return float64(n)
+	}
+	gauge(descStore, known(state.StoreBytes))
+	gauge(descFree, known(state.FreeBytes))
+	for _, check := range state.Health.Checks {
+		gauge(descHealth, oneIf(check.OK), clean(check.Name))
+	}
+	gauge(descTestbed, 1, clean(state.Testbed))
+	gauge(descCampaign, float64(state.Queued), "queued")
+	gauge(descCampaign, float64(state.Running), "running")
+	gauge(descRuns, float64(state.Runs))
+	for word, n := range map[string]int{"never": state.Map.Never, "met": state.Map.Met, "failed": state.Map.Failed} {
+		gauge(descMap, float64(n), word)
 	}
 	return out
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }

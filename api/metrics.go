@@ -36,7 +36,7 @@ type Metrics struct {
 	findings map[string]model.Finding
 	shown    []string // ids of findings, the one shown longest first
 	messages *topTypes
-	size     func() (int64, error)
+	state    func() model.ServiceState
 	lastCut  time.Time
 	switches map[model.DatapathID]bool
 
@@ -44,8 +44,11 @@ type Metrics struct {
 	heals     *prometheus.CounterVec
 	faults    *prometheus.CounterVec
 	runs      *prometheus.CounterVec
+	found     *prometheus.CounterVec
 	gate      *prometheus.HistogramVec
 	heal      prometheus.Histogram
+	requests  *prometheus.CounterVec
+	answers   *prometheus.HistogramVec
 }
 
 // linkCount is what is counted for one directed link. Two labs may have hosts
@@ -76,7 +79,12 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 		heals:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_heals_total", Help: "Partitions healed, by reason."}, []string{"reason"}),
 		faults: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_message_fault_packets_total",
 			Help: "Decisions of message faults about packets, by kind and reason."}, []string{"kind", "reason"}),
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_runs_total", Help: "Runs finished, by target, strategy and verdict."}, []string{"target", "strategy", "verdict"}),
+		runs:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_runs_total", Help: "Runs finished, by target, strategy and verdict."}, []string{"target", "strategy", "verdict"}),
+		found: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_findings_total", Help: "Findings, by target and class: broken, broken-bound or documented."}, []string{"target", "class"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_api_requests_total",
+			Help: "Requests that were answered, by route, method and status; route is other where there is none, or the request was refused before it was looked for."}, []string{"route", "method", "code"}),
+		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "netsplit_api_request_seconds",
+			Help: "Time to answer requests, event streams apart.", Buckets: prometheus.ExponentialBuckets(250e-6, 2, 16)}, nil), // to 8 s
 		gate: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "netsplit_gate_delay_seconds",
 			Help: "How long the gate held packets before it released them.", Buckets: delay}, []string{"transport"}),
 		heal: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "netsplit_heal_seconds",
@@ -96,7 +104,7 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "netsplit_build_info", Help: "Always 1; the labels say what runs."}, []string{"version", "goversion"})
 	build.WithLabelValues(clean(version), runtime.Version()).Set(1)
-	m.registry.MustRegister(m.cutsTotal, m.heals, m.faults, m.runs, m.gate, m.heal, build, liveCollector{m},
+	m.registry.MustRegister(m.cutsTotal, m.heals, m.faults, m.runs, m.found, m.gate, m.heal, m.requests, m.answers, build, liveCollector{m},
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -235,6 +243,9 @@ func (m *Metrics) KnownTarget(target string, strategy model.Strategy) {
 	for _, v := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictUnknown, model.VerdictVacuous} {
 		m.runs.WithLabelValues(clean(target), string(strategy), string(v))
 	}
+	for _, c := range []model.FailureClass{model.Broken, model.BrokenBound, model.Documented} {
+		m.found.WithLabelValues(clean(target), string(c))
+	}
 }
 
 // RunDone counts a finished run.
@@ -264,6 +275,7 @@ func (m *Metrics) Finding(f model.Finding) {
 	defer m.mu.Unlock()
 	if _, known := m.findings[f.ID]; !known {
 		m.shown = append(m.shown, f.ID)
+		m.found.WithLabelValues(clean(f.Target), string(f.Class)).Inc()
 	}
 	m.findings[f.ID] = f
 	if len(m.shown) > maxFindings {
@@ -289,9 +301,9 @@ func (m *Metrics) SwitchGone(dpid model.DatapathID) {
 	delete(m.switches, dpid)
 }
 
-// StoreBytes asks size for the size of the store at each scrape.
-func (m *Metrics) StoreBytes(size func() (int64, error)) {
+// State asks for the state of the daemon at each scrape.
+func (m *Metrics) State(state func() model.ServiceState) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.size = size
+	m.state = state
 }

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -90,13 +89,16 @@ func TestCountsAndHistograms(t *testing.T) {
 	m.HealTime(time.Millisecond)
 	m.KnownTarget("gossip", model.StrategyCoFI)
 	m.RunDone("gossip", model.StrategyCoFI, model.VerdictFail)
-	f := model.Finding{ID: "f-1", Target: "gossip", Failure: model.Failure{Check: "lost"}}
+	f := model.Finding{ID: "f-1", Target: "gossip", Class: model.Broken, Failure: model.Failure{Check: "lost"}}
 	m.Finding(f)
 	m.Finding(f)
 	m.SwitchConnected(0xabc, true)
 	m.SwitchConnected(0xabd, true)
 	m.SwitchConnected(0xabd, false)
-	m.StoreBytes(func() (int64, error) { return 4096, nil })
+	m.State(func() model.ServiceState {
+		return model.ServiceState{Testbed: "rack", StoreBytes: 4096, FreeBytes: 1 << 30, Queued: 2, Running: 1, Runs: 3, Map: model.MapCount{Never: 5, Met: 4, Failed: 1},
+			Health: model.Health{Checks: []model.HealthCheck{{Name: "store", OK: true}, {Name: "disk"}}}}
+	})
 	check(t, m, map[string]string{
 		`netsplit_link_packets_total{dst="n2",fate="wanted",src="n1"}`:           "3",
 		`netsplit_link_packets_total{dst="n2",fate="leaked",src="n1"}`:           "0",
@@ -109,10 +111,71 @@ func TestCountsAndHistograms(t *testing.T) {
 		`netsplit_finding_info{check="lost",finding="f-1",target="gossip"}`:      "1",
 		`netsplit_switch_connected{dpid="0000000000000abc"}`:                     "1",
 		`netsplit_switch_connected{dpid="0000000000000abd"}`:                     "0",
-		`netsplit_store_bytes`: "4096",
+		`netsplit_findings_total{class="broken",target="gossip"}`:                "1",
+		`netsplit_findings_total{class="documented",target="gossip"}`:            "0",
+		`netsplit_store_bytes`:                          "4096",
+		`netsplit_free_bytes`:                           "1.073741824e+09",
+		`netsplit_health{check="store"}`:                "1",
+		`netsplit_health{check="disk"}`:                 "0",
+		`netsplit_testbed_info{testbed="rack"}`:         "1",
+		`netsplit_campaigns{state="queued"}`:            "2",
+		`netsplit_campaigns{state="running"}`:           "1",
+		`netsplit_runs_active`:                          "3",
+		`netsplit_partition_map_fields{state="never"}`:  "5",
+		`netsplit_partition_map_fields{state="met"}`:    "4",
+		`netsplit_partition_map_fields{state="failed"}`: "1",
 	})
-	m.StoreBytes(func() (int64, error) { return 0, errors.New("gone") })
-	check(t, m, map[string]string{`netsplit_store_bytes`: "NaN"})
+	m.State(func() model.ServiceState { return model.ServiceState{StoreBytes: -1, FreeBytes: -1} })
+	check(t, m, map[string]string{`netsplit_store_bytes`: "NaN", `netsplit_free_bytes`: "NaN"})
+}
+
+// TestRequestsAreCountedByRoute: an id, a stranger's path or a method of his own is no series.
+func TestRequestsAreCountedByRoute(t *testing.T) {
+	m := api.NewMetrics("test", nil)
+	srv := serve(t, newFake(t), func(c *api.Config) { c.Metrics = m })
+	for _, path := range []string{"/v1/campaigns/c-1", "/v1/campaigns/c-none", "/v1/campaigns/c-other", "/v1/nothing", "/healthz"} {
+		do(t, srv, "GET", path, "")
+	}
+	do(t, srv, "BREW", "/v1/campaigns", "")
+	check(t, m, map[string]string{
+		`netsplit_api_requests_total{code="200",method="get",route="/v1/campaigns/{id}"}`: "1",
+		`netsplit_api_requests_total{code="404",method="get",route="/v1/campaigns/{id}"}`: "2",
+		`netsplit_api_requests_total{code="404",method="get",route="other"}`:              "1",
+		`netsplit_api_requests_total{code="405",method="unknown",route="other"}`:          "1",
+		`netsplit_api_request_seconds_count`:                                              "6",
+	})
+}
+
+// TestTheNumberOfSeriesHasABound: a thousand campaigns later there are no more of them.
+func TestTheNumberOfSeriesHasABound(t *testing.T) {
+	m := api.NewMetrics("test", nil)
+	m.State(func() model.ServiceState { return model.ServiceState{Testbed: "lab"} })
+	both := links("n1", "n2", "n2", "n1")
+	series := func() int { return len(scrape(t, m)) }
+	campaigns := func(from, to int) {
+		for i := from; i < to; i++ {
+			m.KnownLinks(both)
+			m.KnownTarget("gossip", model.StrategyCoFI)
+			dpid := model.DatapathID(1000 + i)
+			m.SwitchConnected(dpid, true)
+			for r := range 3 {
+				m.CutStarted(model.Complete, both)
+				m.PacketFate(both[0], "dropped", 2)
+				m.MessageSeen(fmt.Sprintf("type %d-%d", i, r), "drop")
+				m.CutEnded("new-class", both)
+				m.RunDone("gossip", model.StrategyCoFI, model.VerdictFail)
+			}
+			m.Finding(model.Finding{ID: fmt.Sprintf("f-%d", i), Target: "gossip", Class: model.Broken, Failure: model.Failure{Check: "lost"}})
+			m.SwitchConnected(dpid, false)
+			m.SwitchGone(dpid)
+		}
+	}
+	campaigns(0, 600) // findings have a series each until there are 500
+	before := series()
+	campaigns(600, 1600)
+	if after := series(); after != before || before < 500 {
+		t.Errorf("%d series, a thousand campaigns later %d", before, after)
+	}
 }
 
 // A target that makes up a type per message gets no series per message, and

@@ -51,7 +51,7 @@ type server struct {
 // New returns the handler of the whole API. It may be called more than once.
 func New(c Config) http.Handler {
 	s := newServer(c)
-	return s.recoverPanics(s.guard(headAsGet(s.router)))
+	return s.recoverPanics(s.count(s.guard(headAsGet(s.router))))
 }
 
 func newServer(c Config) *server {
@@ -70,6 +70,7 @@ func newServer(c Config) *server {
 	s := &server{Config: c, started: c.Now(), router: mux.NewRouter().SkipClean(true)}
 	s.router.NotFoundHandler = http.HandlerFunc(s.notFound)
 	s.router.MethodNotAllowedHandler = http.HandlerFunc(s.methodNotAllowed)
+	s.router.Use(nameRoute)
 	s.api = humamux.New(s.router, openAPIConfig())
 	s.api.UseMiddleware(s.strictParams)
 	s.routes()

@@ -145,6 +145,7 @@ func (s *Service) book(j *job, sum *model.RunSummary) (fresh []model.Finding) {
 	if j.c.Spec.Replay == "" && err == nil {
 		n, changed = b.merge(j.c.ID)
 	}
+	s.countMap(b)
 	c := s.changed(j, func(c *model.Campaign) {
 		c.Done++
 		if c.Spec.Replay == "" && err == nil {

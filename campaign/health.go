@@ -10,6 +10,33 @@ import (
 	"netsplit/model"
 )
 
+// State is what the daemon is and does, for its metrics.
+func (s *Service) State() model.ServiceState {
+	st := model.ServiceState{Testbed: "lab", StoreBytes: -1, FreeBytes: -1, Health: s.Health(context.Background())}
+	if tb := s.cfg.Testbed; tb != nil {
+		st.Testbed = tb.Name
+	}
+	if n, err := s.store.Size(); err == nil {
+		st.StoreBytes = n
+	}
+	if r, err := roomAt(s.cfg.RunsDir); err == nil {
+		st.FreeBytes = r.bytes
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.Map = s.mapCount
+	for _, j := range s.jobs {
+		switch j.c.State {
+		case model.CampaignQueued:
+			st.Queued++
+		case model.CampaignRunning:
+			st.Running++
+			st.Runs += len(j.c.Running)
+		}
+	}
+	return st
+}
+
 // Health says whether the daemon can do its work.
 func (s *Service) Health(ctx context.Context) model.Health {
 	h := model.Health{OK: true}

@@ -39,6 +39,14 @@ func (s *Service) PartitionMap(ctx context.Context, campaign string) ([]model.Ma
 	return out, err
 }
 
+// countMap keeps the counts of the map for metrics. The caller holds booking.
+func (s *Service) countMap(b *books) {
+	n := model.CountMap(b.parts.Cells())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mapCount = n
+}
+
 func (s *Service) mapFile(campaign string) string {
 	return filepath.Join(s.cfg.RunsDir, campaign, rundir.MapFile)
 }

@@ -110,6 +110,7 @@ type Service struct {
 	subs     map[chan struct{}]bool
 	testbeds []*testbed.Testbed             // that exist now
 	switches map[model.DatapathID]time.Time // last change of connection
+	mapCount model.MapCount                 // of the campaign that finished a run last
 	// unrecorded says why there was no room to record the last run; nil: there was.
 	unrecorded error
 
@@ -260,9 +261,6 @@ func (s *Service) Close() error {
 
 // Keys remembers idempotency keys for the API.
 func (s *Service) Keys() *store.Store { return s.store }
-
-// StoreSize is the size of the store's file in bytes.
-func (s *Service) StoreSize() (int64, error) { return s.store.Size() }
 
 // ControllerAddr is where switches connect to; "" for a testbed without switches.
 func (s *Service) ControllerAddr() string {

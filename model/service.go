@@ -146,6 +146,19 @@ type Health struct {
 	Checks []HealthCheck `json:"checks"` // in a fixed order
 }
 
+// ServiceState is what a daemon is and does at a moment, for its metrics.
+type ServiceState struct {
+	Testbed    string // its name; "lab" where campaigns make their own
+	StoreBytes int64  // -1: unknown
+	FreeBytes  int64  // for records of runs; -1: unknown
+	Health     Health
+	Queued     int // campaigns
+	Running    int // campaigns
+	Runs       int // under way
+	// Map counts the fields of the partition map of the campaign that finished a run last.
+	Map MapCount
+}
+
 // HealthCheck is one part of Health.
 type HealthCheck struct {
 	Name   string `json:"name"` // "store", "switch", …

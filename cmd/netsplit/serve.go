@@ -80,7 +80,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 	if d.service, err = campaign.Open(cfg); err != nil {
 		return nil, err
 	}
-	d.metrics.StoreBytes(d.service.StoreSize)
+	d.metrics.State(d.service.State)
 	return d, nil
 }
 

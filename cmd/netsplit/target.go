@@ -288,9 +288,17 @@ func checkMachine(t *model.Target, dir string) (notes []string, err error) {
 
 func dashboardCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "dashboard", Short: "print the Grafana dashboard", Args: cobra.NoArgs,
+		Use: "dashboard [NAME]", Short: "print a Grafana dashboard: " + strings.Join(grafana.Names(), ", "), Args: cobra.MaximumNArgs(1), ValidArgs: grafana.Names(),
+		Long: `Prints the JSON of a Grafana dashboard, for its import page: partitions (what was cut, and
+whether the cuts held; the default), campaigns (what they do and found) or daemon (whether
+it can work, and what it takes).`,
 		RunE: func(c *cobra.Command, args []string) error {
-			_, err := c.OutOrStdout().Write(grafana.Dashboard())
+			name := append(args, grafana.Partitions)[0]
+			b := grafana.Dashboard(name)
+			if b == nil {
+				return usage("no dashboard %q: use one of %v", name, grafana.Names())
+			}
+			_, err := c.OutOrStdout().Write(b)
 			return err
 		},
 	}

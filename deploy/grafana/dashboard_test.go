@@ -71,6 +71,7 @@ var verdictColor = map[string]string{"pass": "green", "fail": "red", "unknown": 
 var (
 	counter   = regexp.MustCompile(`netsplit_\w+(_total|_bucket)\b`)
 	inRate    = regexp.MustCompile(`(?:rate|increase)\(netsplit_\w+(?:_total|_bucket)(?:\{[^}]*\})?\[\$__(?:rate_interval|range)\]\)`)
+	selector  = regexp.MustCompile(`\b(?:netsplit|process|go)_\w+(?:\{[^}]*\})?`)
 	histogram = regexp.MustCompile(`\bnetsplit_(gate_delay|heal)_seconds\b`)
 )
 
@@ -164,8 +165,13 @@ func faults(raw []byte) (out []string) {
 	for _, v := range d.Templating.List {
 		vars[v.Name] = v.Type
 	}
-	if vars["datasource"] != "datasource" {
-		bad("no variable datasource")
+	if vars["datasource"] != "datasource" || vars["instance"] != "query" || vars["testbed"] != "query" {
+		bad("no variable datasource, instance or testbed")
+	}
+	for _, s := range selector.FindAllString(string(raw), -1) {
+		if !strings.Contains(s, `{instance=~\"$instance\"`) && !strings.Contains(s, "netsplit_testbed_info") {
+			bad("every daemon counts in %s", s)
+		}
 	}
 	for _, v := range regexp.MustCompile(`\$\{?([a-z]\w*)`).FindAllStringSubmatch(string(raw), -1) {
 		if vars[v[1]] == "" {
@@ -182,8 +188,19 @@ func faults(raw []byte) (out []string) {
 }
 
 func TestDashboard(t *testing.T) {
-	for _, f := range faults(grafana.Dashboard()) {
-		t.Error(f)
+	uids := map[string]bool{}
+	for _, name := range grafana.Names() {
+		for _, f := range faults(grafana.Dashboard(name)) {
+			t.Errorf("%s: %s", name, f)
+		}
+		var d dashboard
+		if err := json.Unmarshal(grafana.Dashboard(name), &d); err != nil || uids[d.UID] {
+			t.Errorf("%s: %v, or uid %q is used twice", name, err, d.UID)
+		}
+		uids[d.UID] = true
+	}
+	if files, err := os.ReadDir("dashboards"); err != nil || len(files) != len(uids) {
+		t.Errorf("%d files for %d dashboards: %v", len(files), len(uids), err)
 	}
 }
 
@@ -197,15 +214,16 @@ func TestDashboardCheckFindsFaults(t *testing.T) {
 		"fixed data source":  {`"uid": "${datasource}"`, `"uid": "P1809F7CD0C75ACF3"`, "data source"},
 		"no unit":            {`"unit": "pps"`, `"unit": ""`, "no unit"},
 		"no description":     {`"description": "Every finding`, `"descripcion": "Every finding`, "description"},
-		"counter as it is":   {`rate(netsplit_link_cut_seconds_total{src=~\"$host\"}[$__rate_interval])`, `netsplit_link_cut_seconds_total`, "outside of rate"},
-		"fixed interval":     {`(rate(netsplit_messages_total[$__rate_interval]))`, `(rate(netsplit_messages_total[15s]))`, "outside of rate"},
+		"counter as it is":   {`rate(netsplit_link_cut_seconds_total{instance=~\"$instance\",src=~\"$host\"}[$__rate_interval])`, `netsplit_link_cut_seconds_total`, "outside of rate"},
+		"fixed interval":     {`(rate(netsplit_messages_total{instance=~\"$instance\"}[$__rate_interval]))`, `(rate(netsplit_messages_total{instance=~\"$instance\"}[15s]))`, "outside of rate"},
 		"green for vacuous":  {`"fixedColor": "purple"`, `"fixedColor": "green"`, "colours of verdicts"},
-		"native histogram":   {`sum by (le) (increase(netsplit_gate_delay_seconds_bucket[$__rate_interval]))`, `increase(netsplit_gate_delay_seconds[$__rate_interval])`, "native"},
+		"native histogram":   {`sum by (le) (increase(netsplit_gate_delay_seconds_bucket{instance=~\"$instance\"}[$__rate_interval]))`, `increase(netsplit_gate_delay_seconds[$__rate_interval])`, "native"},
+		"of all daemons":     {`netsplit_cuts_total{instance=~\"$instance\"}`, `netsplit_cuts_total`, "every daemon counts"},
 		"unknown variable":   {`$host`, `$hots`, "no variable hots"},
-		"range in time":      {`increase(netsplit_heals_total[$__rate_interval])`, `increase(netsplit_heals_total[$__range])`, "$__range in a range query"},
+		"range in time":      {`increase(netsplit_heals_total{instance=~\"$instance\"}[$__rate_interval])`, `increase(netsplit_heals_total{instance=~\"$instance\"}[$__range])`, "$__range in a range query"},
 		"heatmap without it": {`"format": "heatmap"`, `"format": "time_series"`, "format"},
 	} {
-		raw := string(grafana.Dashboard())
+		raw := string(grafana.Dashboard(grafana.Partitions))
 		changed := strings.ReplaceAll(raw, c.old, c.new)
 		if changed == raw {
 			t.Errorf("%s: %q is not in the dashboard", name, c.old)

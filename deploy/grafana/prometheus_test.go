@@ -42,8 +42,14 @@ func feed(m *api.Metrics, step int) {
 		m.HealTime(300 * time.Microsecond)
 	case 9:
 		m.RunDone("gossip", model.StrategyCoFI, model.VerdictFail)
-		m.Finding(model.Finding{ID: "f-1", Target: "gossip", Failure: model.Failure{Check: "ghost-node"}})
+		m.KnownTarget("gossip", model.StrategyCoFI)
+		m.Finding(model.Finding{ID: "f-1", Target: "gossip", Class: model.Broken, Failure: model.Failure{Check: "ghost-node"}})
 	}
+}
+
+func state() model.ServiceState {
+	return model.ServiceState{Testbed: "lab", StoreBytes: 1 << 20, FreeBytes: 1 << 30, Running: 1, Runs: 2, Map: model.MapCount{Never: 5, Met: 3, Failed: 1},
+		Health: model.Health{Checks: []model.HealthCheck{{Name: "store", OK: true}, {Name: "disk"}}}}
 }
 
 // prometheus runs a real one that scrapes target every second, and returns
@@ -148,10 +154,12 @@ func ask(t *testing.T, addr string, q queries.Query, from, to time.Time) []float
 // the real handler, and none is empty: a misspelt metric is no error there.
 func TestPrometheusAnswersEveryQuery(t *testing.T) {
 	m := api.NewMetrics("test", nil)
+	m.State(state)
 	m.KnownLinks([]model.Link{{Src: "n1", Dst: "n2"}, {Src: "n2", Dst: "n1"}})
 	m.SwitchConnected(1, true)
 	srv := httptest.NewServer(m.Handler())
 	defer srv.Close()
+	requests := api.New(api.Config{Metrics: m})
 	feed(m, 9) // labels that exist only once they are counted
 	feed(m, 7)
 	begin := time.Now()
@@ -165,6 +173,7 @@ func TestPrometheusAnswersEveryQuery(t *testing.T) {
 				return
 			case <-time.After(100 * time.Millisecond):
 				feed(m, step)
+				requests.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/campaigns", nil)) // refused, but counted
 			}
 		}
 	}()
@@ -219,7 +228,7 @@ func TestPrometheusAnswersEveryQuery(t *testing.T) {
 func TestPromtool(t *testing.T) {
 	bin := need.Program(t, "promtool", "prometheus")
 	m := api.NewMetrics("test", nil)
-	m.StoreBytes(func() (int64, error) { return 1, nil })
+	m.State(state)
 	m.SwitchConnected(1, true)
 	for step := range 10 {
 		feed(m, step)
@@ -245,6 +254,7 @@ func TestPromtool(t *testing.T) {
 	}
 	run(strings.Join(ours, "\n")+"\n", "check", "metrics")
 	run("", "check", "rules", "../prometheus/netsplit.rules.yml")
+	run("", "test", "rules", "../prometheus/netsplit.rules.test.yml")
 	// It looks for the files that the configuration names.
 	dir := t.TempDir()
 	b, err := os.ReadFile("../prometheus/prometheus.yml")

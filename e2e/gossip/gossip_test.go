@@ -1,12 +1,15 @@
 package gossip
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"netsplit/api/wire"
 	"netsplit/e2e/harness"
 	"netsplit/model"
 )
@@ -59,7 +62,30 @@ func TestFindsTheBugInEveryCampaign(t *testing.T) {
 			if res.Code != 3 || !strings.Contains(res.Stdout, "resurrected") {
 				t.Errorf("a finding must be told and give exit status 3: %s", res)
 			}
+			mapsTheCut(t, dir, runs[first-1])
 		})
+	}
+}
+
+// mapsTheCut: the partition map has the gossip that a run's cut kept back, and the run's
+// export shows cut and heal.
+func mapsTheCut(t *testing.T, dir string, r harness.Record) {
+	t.Helper()
+	res := harness.Run(t, "campaign", "map", r.Campaign, "--runs-dir", dir, "--only", "failed", "-o", "json")
+	var cells []wire.MapCell
+	if err := json.Unmarshal([]byte(res.Stdout), &cells); err != nil {
+		t.Fatalf("%v: %s", err, res)
+	}
+	if !slices.ContainsFunc(cells, func(c wire.MapCell) bool {
+		return c.Type == "text GOSSIP" && c.Runs >= 5 && slices.ContainsFunc(c.Outcomes, func(o wire.MapOutcome) bool { return o.Kind == "cut" && o.Failed > 0 })
+	}) {
+		t.Errorf("no gossip that a cut kept back in a failed run: %+v", cells)
+	}
+	res = harness.Run(t, "export", r.Dir, "--format", "shiviz")
+	for _, want := range []string{" cut ", "heal: ", `"netsplit":2`, "receive from ", "GOSSIP"} {
+		if res.Code != 0 || !strings.Contains(res.Stdout, want) {
+			t.Errorf("export: status %d, %q is not in the log of %d bytes: %s", res.Code, want, len(res.Stdout), res.Stderr)
+		}
 	}
 }
 

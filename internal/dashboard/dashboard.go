@@ -1,4 +1,4 @@
-// Package dashboard reads the queries of the dashboard in deploy/grafana, for tests
+// Package dashboard reads the queries of the dashboards in deploy/grafana, for tests
 // that ask them of Prometheus.
 package dashboard
 
@@ -12,20 +12,33 @@ import (
 	"netsplit/deploy/grafana"
 )
 
-// Query is one expression of the dashboard with its variables filled in.
+// Query is one expression of a dashboard with its variables filled in.
 type Query struct {
-	Panel string // title of the panel, "annotation …" or "variable …"
-	RefID string
-	Expr  string // PromQL
+	Dashboard string
+	Panel     string // title of the panel, "annotation …" or "variable …"
+	RefID     string
+	Expr      string // PromQL
 	// Instant says that Grafana asks for one point and not for a range.
 	Instant bool
 }
 
-// Queries returns every expression of the dashboard, annotations and variables
-// included, in order of appearance. vars gives the values of $-variables
-// without the dollar; those left out are __rate_interval and __range (1m),
-// __interval (15s) and host (.*). A variable without a value is an error.
+// Queries returns every expression of all dashboards, annotations and variables
+// included, in order of appearance. vars gives the values of $-variables without the
+// dollar; those left out are __rate_interval and __range (1m), __interval (15s), and host,
+// instance and testbed (.*). A variable without a value is an error.
 func Queries(vars map[string]string) ([]Query, error) {
+	var out []Query
+	for _, name := range grafana.Names() {
+		qs, err := queries(name, vars)
+		if err != nil {
+			return nil, fmt.Errorf("dashboard %s: %w", name, err)
+		}
+		out = append(out, qs...)
+	}
+	return out, nil
+}
+
+func queries(name string, vars map[string]string) ([]Query, error) {
 	var d struct {
 		Panels []struct {
 			Title   string
@@ -42,8 +55,8 @@ func Queries(vars map[string]string) ([]Query, error) {
 			List []struct{ Name, Definition string }
 		}
 	}
-	if err := json.Unmarshal(grafana.Dashboard(), &d); err != nil {
-		return nil, fmt.Errorf("dashboard: dashboard: %w", err)
+	if err := json.Unmarshal(grafana.Dashboard(name), &d); err != nil {
+		return nil, err
 	}
 	var out []Query
 	for _, p := range d.Panels {
@@ -64,9 +77,9 @@ func Queries(vars map[string]string) ([]Query, error) {
 	for i := range out {
 		expr, err := fill(out[i].Expr, vars)
 		if err != nil {
-			return nil, fmt.Errorf("dashboard: panel %q, query %s: %w", out[i].Panel, out[i].RefID, err)
+			return nil, fmt.Errorf("panel %q, query %s: %w", out[i].Panel, out[i].RefID, err)
 		}
-		out[i].Expr = expr
+		out[i].Dashboard, out[i].Expr = name, expr
 	}
 	return out, nil
 }
@@ -74,7 +87,7 @@ func Queries(vars map[string]string) ([]Query, error) {
 var (
 	labelValues = regexp.MustCompile(`^label_values\((.+), *(\w+)\)$`)
 	variable    = regexp.MustCompile(`\$(\w+)|\$\{(\w+)\}`)
-	defaults    = map[string]string{"__rate_interval": "1m", "__range": "1m", "__interval": "15s", "host": ".*"}
+	defaults    = map[string]string{"__rate_interval": "1m", "__range": "1m", "__interval": "15s", "host": ".*", "instance": ".*", "testbed": ".*"}
 )
 
 func fill(expr string, vars map[string]string) (string, error) {

@@ -385,7 +385,7 @@ func apiChild(path string, runs int) error {
 	if err != nil {
 		return err
 	}
-	metrics.StoreBytes(s.StoreSize)
+	metrics.State(s.State)
 	ctx, cancel := context.WithCancel(context.Background())
 	ln, err := trust.Listen(path + ".sock")
 	if err != nil {
