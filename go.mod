@@ -33,9 +33,11 @@ require github.com/hashicorp/golang-lru/v2 v2.0.7
 
 require (
 	github.com/coreos/go-systemd/v22 v22.7.0
+	github.com/dustin/go-humanize v1.1.0
 	github.com/elastic/go-seccomp-bpf v1.6.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/jstemmer/go-junit-report/v2 v2.1.0
+	github.com/prometheus/common v0.72.0
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/safchain/ethtool v0.6.2
 	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
@@ -52,6 +54,5 @@ require (
 	github.com/ncruces/julianday v1.0.0 // indirect
 	github.com/pmezard/go-difflib v1.0.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
-	github.com/prometheus/common v0.72.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 )

@@ -49,6 +49,18 @@ func (s *server) getMap(ctx context.Context, in *IDParam) (*body[wire.PartitionM
 	return &body[wire.PartitionMap]{wire.FromPartitionMap(cells)}, nil
 }
 
+type pruneInput struct {
+	Body wire.Retention
+}
+
+func (s *server) prune(ctx context.Context, in *pruneInput) (*body[wire.Pruned], error) {
+	out, err := s.Service.Prune(ctx, in.Body.Model())
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Pruned]{wire.FromPruned(out)}, nil
+}
+
 type compareInput struct {
 	IDParam
 	Before string `query:"before" pattern:"^[a-z0-9-]{1,128}$" doc:"The earlier campaign; absent: the last one that was done on the same target, with the same strategy and settings"`

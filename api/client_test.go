@@ -129,6 +129,11 @@ func TestClientReachesEverything(t *testing.T) {
 		b, err := io.ReadAll(log)
 		check("log", string(b) == "[7]", errors.Join(err, log.Close()))
 	}
+	pruned, err := c.Prune(ctx, wire.Retention{Age: wire.Span(720 * time.Hour), Bytes: 1 << 30})
+	check("prune", pruned == wire.Pruned{Runs: 2, Bytes: 300, Left: 500, Kept: 1} && f.pruned == model.Retention{Age: 720 * time.Hour, Bytes: 1 << 30}, err)
+	if _, err := c.Prune(ctx, wire.Retention{}); !errors.Is(err, model.ErrInvalid) {
+		t.Errorf("prune without a bound: %v", err)
+	}
 	m, err := c.PartitionMap(ctx, "c-1")
 	check("partition map", len(m.Items) == 2 && m.Items[0].Outcomes[0] == wire.MapOutcome{Kind: "cut", First: "c-1-r0002", Failed: 1, Passed: 1} && m.Items[1].Outcomes != nil, err)
 	for _, f := range model.ExportFormats() {

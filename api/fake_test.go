@@ -34,8 +34,9 @@ type fakeService struct {
 	runPath string
 	targets []model.KnownTarget
 	// delay is how many looks at a partition it takes until it is settled.
-	delay int
-	ended chan struct{} // gets a value when an event stream has ended
+	delay  int
+	pruned model.Retention
+	ended  chan struct{} // gets a value when an event stream has ended
 }
 
 func newFake(t testing.TB) *fakeService {
@@ -118,6 +119,14 @@ func (f *fakeService) Compare(ctx context.Context, id, before string) (model.Com
 	}
 	one, _, err := f.ListFindings("", 1, "")
 	return model.Comparison{Campaign: model.Compared{ID: id, Judged: 3}, Before: model.Compared{ID: before}, New: one}, err
+}
+
+func (f *fakeService) Prune(_ context.Context, r model.Retention) (model.Pruned, error) {
+	if r.None() {
+		return model.Pruned{}, fmt.Errorf("%w: give an age, a size or both", model.ErrInvalid)
+	}
+	f.pruned = r
+	return model.Pruned{Runs: 2, Bytes: 300, Left: 500, Kept: 1}, f.fail
 }
 
 func (f *fakeService) Backup(context.Context) (*os.File, error) {

@@ -130,6 +130,7 @@ func (s *server) routes() {
 	get(s, "/v1/partitions/{name}", "get-partition", "Show a partition", s.getPartition)
 	del(s, "/v1/partitions/{name}", "delete-partition", "Heal a partition", s.deletePartition)
 	post(s, "/v1/reset", "reset", "Heal everything; answers after proof", http.StatusOK, s.reset)
+	post(s, "/v1/store/prune", "prune-records", "Delete records of runs by age and size; those that a finding names stay", http.StatusOK, s.prune)
 	post(s, "/v1/diagnosis", "examine", "Examine the testbed and say what will work; takes some seconds for each switch", http.StatusOK, s.examine)
 	get(s, "/v1/annotations", "list-annotations", "List the cuts of a time span, for graphs", s.listAnnotations)
 	s.eventRoute()

@@ -102,6 +102,8 @@ type Service interface {
 	// Reset heals everything and proves it, then returns the names of what it healed.
 	Reset(ctx context.Context) ([]string, error)
 
+	// Prune deletes records of runs by age and size.
+	Prune(ctx context.Context, r model.Retention) (model.Pruned, error)
 	// Backup opens a copy of the store.
 	Backup(ctx context.Context) (*os.File, error)
 	Health(ctx context.Context) model.Health

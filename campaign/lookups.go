@@ -225,7 +225,10 @@ func (s *Service) openOfRun(id, name string) (*os.File, error) {
 	f, err := regular.Open(s.cfg.RunsDir, filepath.Join(sum.Campaign, sum.Run, name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.ENOTDIR):
-		return nil, fmt.Errorf("%w: run %s has no %s: it ended before, or its folder was cleaned up", model.ErrNotFound, id, name)
+		if _, err := os.Lstat(filepath.Join(s.cfg.RunsDir, sum.Campaign, sum.Run)); err != nil {
+			return nil, fmt.Errorf("%w: the record of run %s is there no more: retention or somebody deleted it", model.ErrNotFound, id)
+		}
+		return nil, fmt.Errorf("%w: run %s left no %s: it ended before", model.ErrNotFound, id, name)
 	case errors.Is(err, regular.Err):
 		return nil, fmt.Errorf("%w: %s of run %s is not opened: %w; netsplit does not write such a file, so somebody changed the record", model.ErrConflict, name, id, err)
 	}

@@ -58,6 +58,8 @@ type Config struct {
 	Reads bool
 	// APIAddr is where the API listens: what Open tells whoever finds the store taken.
 	APIAddr string
+	// Retention bounds the records of runs; the zero value keeps all.
+	Retention model.Retention
 }
 
 // Metrics is told what happens when it happens. Package api implements it.
@@ -93,6 +95,8 @@ type Service struct {
 	booking sync.Mutex
 
 	reporting sync.Mutex // held by reportCampaign
+
+	pruning sync.Mutex // held by Prune
 
 	querying sync.Mutex // held by QueryRun: a query takes time and memory
 
@@ -179,6 +183,7 @@ func Open(cfg Config) (*Service, error) {
 	s.done.Go(func() { s.loop(ctx) })
 	if !cfg.InProcess { // a command does its own work and no other
 		s.done.Go(func() { s.scheduler(ctx) })
+		s.done.Go(func() { s.retain(ctx) })
 	}
 	return s, nil
 }

@@ -174,11 +174,11 @@ type HealthCheck struct {
 type ServiceEvent struct {
 	Num  uint64    `json:"num"`
 	At   time.Time `json:"at"`   // UTC
-	Kind string    `json:"kind"` // "campaign", "run", "finding", "warning", "partition", "switch", "host", "invariant", "schedule", "events"
+	Kind string    `json:"kind"` // "campaign", "run", "finding", "warning", "partition", "switch", "host", "invariant", "schedule", "retention", "events"
 	ID   string    `json:"id"`   // of what changed
 	// State is the state it is in now: a word of CampaignState,
 	// PartitionState or VerdictValue, or "connected", "disconnected", "slave", "waiting", "over",
-	// "deleted", "missed".
+	// "deleted", "pruned", "missed".
 	State string `json:"state"`
 	Text  string `json:"text"` // one sentence for a person
 }

@@ -252,6 +252,11 @@ func (c *Client) Compare(ctx context.Context, campaign, before string) (wire.Com
 	return get[wire.Comparison](ctx, c, query("/v1/campaigns/"+id(campaign)+"/comparison", "before", before))
 }
 
+// Prune deletes records of runs by age and size.
+func (c *Client) Prune(ctx context.Context, r wire.Retention) (wire.Pruned, error) {
+	return call[wire.Pruned](ctx, c, http.MethodPost, "/v1/store/prune", r, 0)
+}
+
 // Backup opens a copy of the daemon's store.
 func (c *Client) Backup(ctx context.Context) (io.ReadCloser, error) {
 	res, err := c.open(ctx, http.MethodPost, "/v1/store/backup", nil, http.Header{})

@@ -37,6 +37,7 @@ type daemonConfig struct {
 	log               *slog.Logger
 	switches          switchFlags
 	// inProcess: for one command, which alone reaches the API.
+	keep      retentionFlags
 	inProcess bool
 	reads     bool // campaign.Config.Reads
 }
@@ -76,7 +77,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 		return nil, err
 	}
 	cfg := campaign.Config{Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: c.switches.role == roleEqual, RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
-		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, Reads: c.reads, APIAddr: d.doors.commands()}
+		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, Reads: c.reads, APIAddr: d.doors.commands(), Retention: c.keep.model()}
 	if d.service, err = campaign.Open(cfg); err != nil {
 		return nil, err
 	}
@@ -151,6 +152,7 @@ it can neither cut nor heal, and current runs are unknown.`,
 	f.StringVar(&c.store, "store", "", "path of the store (default RUNS-DIR/netsplit.db)")
 	f.StringSliceVar(&c.allowed, "allowed-host", nil, "further host names of the API")
 	c.switches.register(f)
+	c.keep.register(f)
 	f.BoolVarP(&verbose, "verbose", "v", false, "log more")
 	return cmd
 }

@@ -15,8 +15,8 @@ import (
 )
 
 func storeCommand(conn *daemonFlags) *cobra.Command {
-	c := &cobra.Command{Use: "store", Short: "back up, restore and compact the store of campaigns, runs and findings"}
-	c.AddCommand(storeBackupCommand(conn), storeRestoreCommand(), storeCompactCommand())
+	c := &cobra.Command{Use: "store", Short: "back up, restore, compact and prune what the daemon keeps"}
+	c.AddCommand(storeBackupCommand(conn), storeRestoreCommand(), storeCompactCommand(), storePruneCommand(conn))
 	return c
 }
 
