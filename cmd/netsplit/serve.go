@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"netsplit/api"
 	"netsplit/campaign"
@@ -36,28 +38,35 @@ type daemonConfig struct {
 	allowed           []string
 	log               *slog.Logger
 	switches          switchFlags
+	keep              retentionFlags
+	verbose           bool
 	// inProcess: for one command, which alone reaches the API.
-	keep      retentionFlags
 	inProcess bool
 	reads     bool // campaign.Config.Reads
+}
+
+// load reads the files that the flags name, and checks that they go together. tb is nil where
+// campaigns make their own labs.
+func (c *daemonConfig) load() (tb *model.Testbed, tlsConf *tls.Config, datapaths []model.DatapathID, err error) {
+	if err := model.Gate(c.gate).Validate(); err != nil {
+		return nil, nil, nil, usage("--gate: %w", err)
+	}
+	if c.testbed != "" {
+		if tb, err = config.Read(c.testbed); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if tb != nil && tb.Backend == model.BackendNFTables && (c.gate != "" || c.switches.specified()) {
+		return nil, nil, nil, usage("testbed %s has no switch (backend: %s): leave out --gate, --role, --allowed-datapath and --tls-*", tb.Name, tb.Backend)
+	}
+	tlsConf, datapaths, err = c.switches.load(tb)
+	return tb, tlsConf, datapaths, err
 }
 
 // openDaemon opens the API's address first: if that is taken, nothing of the
 // testbed was touched yet.
 func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
-	if err := model.Gate(c.gate).Validate(); err != nil {
-		return nil, usage("--gate: %w", err)
-	}
-	var tb *model.Testbed
-	if c.testbed != "" {
-		if tb, err = config.Read(c.testbed); err != nil {
-			return nil, err
-		}
-	}
-	if tb != nil && tb.Backend == model.BackendNFTables && (c.gate != "" || c.switches.specified()) {
-		return nil, usage("testbed %s has no switch (backend: %s): leave out --gate, --role, --allowed-datapath and --tls-*", tb.Name, tb.Backend)
-	}
-	tlsConf, datapaths, err := c.switches.load(tb)
+	tb, tlsConf, datapaths, err := c.load()
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +110,7 @@ const gateHelp = "how held packets leave the switch and return: port (a gate por
 
 func serveCommand() *cobra.Command {
 	var c daemonConfig
-	var verbose bool
+	var file string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "run the OpenFlow controller and the REST API",
@@ -125,11 +134,19 @@ addresses TLS, with --api-cert and --api-key or with a certificate that is made 
 the first start and kept. netsplit serve prints its fingerprint, for
 --api-fingerprint.
 
+A file given with --config has the same keys as the flags (runs-dir: /var/lib/netsplit);
+flags override it. netsplit config check examines one.
+
 The daemon asks to be master of its switches. While another controller is master,
 it can neither cut nor heal, and current runs are unknown.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.log = newLog(cmd.ErrOrStderr(), verbose)
+			if file != "" {
+				if err := applyConfig(cmd.Flags(), file); err != nil {
+					return err
+				}
+			}
+			c.log = newLog(cmd.ErrOrStderr(), c.verbose)
 			d, err := openDaemon(cmd.Context(), c)
 			if err != nil {
 				return err
@@ -143,7 +160,14 @@ it can neither cut nor heal, and current runs are unknown.`,
 			return d.serve(cmd.Context(), d.doors.tcp, d.doors.socket)
 		},
 	}
-	f := cmd.Flags()
+	cmd.Flags().StringVar(&file, configFlag, "", "YAML file with these flags as keys; flags override it")
+	cmd.Flags().AddFlagSet(serveFlags(&c))
+	return cmd
+}
+
+// serveFlags are the flags of serve that a configuration file can have, too.
+func serveFlags(c *daemonConfig) *pflag.FlagSet {
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	c.doors.register(f)
 	f.StringVar(&c.openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
 	f.StringVar(&c.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
@@ -153,8 +177,8 @@ it can neither cut nor heal, and current runs are unknown.`,
 	f.StringSliceVar(&c.allowed, "allowed-host", nil, "further host names of the API")
 	c.switches.register(f)
 	c.keep.register(f)
-	f.BoolVarP(&verbose, "verbose", "v", false, "log more")
-	return cmd
+	f.BoolVarP(&c.verbose, "verbose", "v", false, "log more")
+	return f
 }
 
 func newLog(w io.Writer, verbose bool) *slog.Logger {
