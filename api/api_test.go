@@ -360,6 +360,15 @@ func TestPartitionByHand(t *testing.T) {
 		t.Errorf("got %v", out)
 	}
 	expect(t, srv, 409, "POST", "/v1/partitions", body)
+	const spec = `{"shape":"simplex","groups":[["n1"],["n2","n3"]],"for":"1.5s"}`
+	if out := expect(t, srv, 200, "PUT", "/v1/partitions/p", spec); out["state"] != "in_force" {
+		t.Errorf("the same again: %v", out)
+	}
+	expect(t, srv, 422, "PUT", "/v1/partitions/q", body)
+	if out := expect(t, srv, 200, "PUT", "/v1/partitions/new", spec, "Prefer: wait=10"); out["state"] != "in_force" || out["name"] != "new" {
+		t.Errorf("a new one: %v", out)
+	}
+	expect(t, srv, 200, "DELETE", "/v1/partitions/new", "", "Prefer: wait=10")
 	f.delay = 3
 	res, out = do(t, srv, "DELETE", "/v1/partitions/p", "")
 	if res.StatusCode != 202 || out["state"] != "healing" {

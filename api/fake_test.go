@@ -328,6 +328,13 @@ func (f *fakeService) Hosts(context.Context) ([]model.TestbedHost, error) {
 	return []model.TestbedHost{{Name: "n1", Datapath: 0xabc, Port: model.Port{Number: 1}, IP: netip.MustParseAddr("10.0.0.1"), MAC: "02:00:00:00:00:01"}}, f.fail
 }
 
+func (f *fakeService) EnsurePartition(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
+	if p, err := f.Partition(ctx, spec.Name); err == nil && !p.Ended() {
+		return p, nil
+	}
+	return f.CreatePartition(ctx, spec)
+}
+
 func (f *fakeService) CreatePartition(_ context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
 	if f.fail != nil {
 		return model.PartitionStatus{}, f.fail

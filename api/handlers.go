@@ -329,8 +329,13 @@ func (s *server) createPartition(ctx context.Context, in *createPartitionInput) 
 	if err != nil {
 		return nil, err
 	}
+	return s.decidedPartition(ctx, p, in.Prefer)
+}
+
+// decidedPartition answers with a partition; it waits for its proof if that is preferred.
+func (s *server) decidedPartition(ctx context.Context, p wire.PartitionStatus, prefer string) (*partitionOutput, error) {
 	decided := func(p wire.PartitionStatus) bool { return model.PartitionState(p.State) != model.PartitionRequested }
-	p, err = wait(ctx, in.Prefer, p, decided, func() (wire.PartitionStatus, error) {
+	p, err := wait(ctx, prefer, p, decided, func() (wire.PartitionStatus, error) {
 		m, err := s.Service.Partition(ctx, p.Name)
 		return wire.FromPartition(m), err
 	})
@@ -338,6 +343,26 @@ func (s *server) createPartition(ctx context.Context, in *createPartitionInput) 
 		return nil, err
 	}
 	return partitionAnswer(p, decided(p)), nil
+}
+
+type putPartitionInput struct {
+	NameParam
+	Prefer string `header:"Prefer" maxLength:"100" doc:"wait=N waits up to N seconds (at most 60) for the outcome (RFC 7240)"`
+	Body   wire.PartitionSpec
+}
+
+// putPartition needs no idempotency key: it is idempotent.
+func (s *server) putPartition(ctx context.Context, in *putPartitionInput) (*partitionOutput, error) {
+	spec := in.Body.Model()
+	if spec.Name != "" && spec.Name != in.Name {
+		return nil, newProblem(http.StatusUnprocessableEntity, fmt.Sprintf("The path names partition %q, the body %q: leave out the name in the body.", in.Name, spec.Name))
+	}
+	spec.Name = in.Name
+	m, err := s.Service.EnsurePartition(ctx, spec)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return s.decidedPartition(ctx, wire.FromPartition(m), in.Prefer)
 }
 
 type deletePartitionInput struct {

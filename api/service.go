@@ -94,6 +94,9 @@ type Service interface {
 	// CreatePartition begins to cut and may return before the cut is in force.
 	// The name of a partition that is neither healed nor failed is a conflict.
 	CreatePartition(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error)
+	// EnsurePartition is CreatePartition, but one that exists under the name and is the same
+	// is returned as it is.
+	EnsurePartition(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error)
 	Partition(ctx context.Context, name string) (model.PartitionStatus, error)
 	Partitions(ctx context.Context, limit int, cursor string) ([]model.PartitionStatus, string, error)
 	// DeletePartition begins to heal and may return before all is healed. It is no

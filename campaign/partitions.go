@@ -22,6 +22,12 @@ func (s *Service) CreatePartition(ctx context.Context, spec model.PartitionSpec)
 	return s.hand.Create(ctx, spec)
 }
 
+// EnsurePartition is CreatePartition, but one that exists under the name and is the same is
+// returned as it is.
+func (s *Service) EnsurePartition(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
+	return s.hand.Ensure(ctx, spec)
+}
+
 // DeletePartition heals a manual partition. Healing twice is harmless, and
 // one that failed stays so. It returns when a packet passed again, or with what
 // hinders it; then it may be called again.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -68,6 +69,38 @@ func TestAPartitionHealsWhateverHangs(t *testing.T) {
 		b.expect("when its time was over", everything)
 		b.inHost("c", "CONT")
 		d.Heal("timed")
+	})
+
+	t.Run("asked for again", func(t *testing.T) {
+		put := func(spec wire.PartitionSpec, want int) (p wire.PartitionStatus) {
+			t.Helper()
+			status, body, err := d.Try("PUT", "/v1/partitions/wanted", spec)
+			if err != nil || status != want {
+				t.Fatalf("status %d, %s, %v; want %d", status, body, err, want)
+			}
+			if status < 300 {
+				if err := json.Unmarshal(body, &p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return p
+		}
+		spec := wire.PartitionSpec{Partition: alone}
+		first := put(spec, http.StatusAccepted)
+		d.State("wanted", "in_force")
+		if again := put(spec, http.StatusOK); !again.Created.Equal(first.Created) || again.InForce == nil {
+			t.Errorf("another cut: %+v", again)
+		}
+		b.expect("asked for twice", cutOff)
+		spec.For = wire.Span(time.Hour)
+		put(spec, http.StatusConflict)
+		d.Heal("wanted")
+		b.expect("healed once", everything)
+		if next := put(spec, http.StatusAccepted); next.Created.Equal(first.Created) {
+			t.Error("what was healed is not cut anew")
+		}
+		d.State("wanted", "in_force")
+		d.Heal("wanted")
 	})
 
 	t.Run("somebody takes the rules away", func(t *testing.T) {

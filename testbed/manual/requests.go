@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"sync"
@@ -17,8 +18,19 @@ import (
 var partitionName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 
 // Create cuts a partition and returns when the switches or hosts have confirmed the rules.
-// The partition is in force later, when that is proved.
+// The partition is in force later, when that is proved. One that exists under the name is a
+// conflict.
 func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
+	return ps.create(ctx, spec, false)
+}
+
+// Ensure is Create, but a partition that exists under the name and is the same, roles
+// resolved now, is returned as it is.
+func (ps *Partitions) Ensure(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
+	return ps.create(ctx, spec, true)
+}
+
+func (ps *Partitions) create(ctx context.Context, spec model.PartitionSpec, same bool) (model.PartitionStatus, error) {
 	fail := func(kind error, format string, args ...any) (model.PartitionStatus, error) {
 		return model.PartitionStatus{}, fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
 	}
@@ -53,6 +65,12 @@ func (ps *Partitions) Create(ctx context.Context, spec model.PartitionSpec) (mod
 	if old := ps.cuts[spec.Name]; old != nil {
 		if st := old.status(); !st.Ended() { // also one that is healing: its end is still to be told
 			defer ps.mu.Unlock()
+			switch standing := st.State == model.PartitionRequested || st.State == model.PartitionInForce; {
+			case same && standing && reflect.DeepEqual(st.PartitionSpec, spec):
+				return st, nil
+			case same && standing:
+				return fail(model.ErrConflict, "partition %q is another one: heal it first, for a partition does not change; a role in it may have moved", spec.Name)
+			}
 			return fail(model.ErrConflict, "partition %q exists and is %s: heal it first or take another name", spec.Name, st.State)
 		}
 	}
