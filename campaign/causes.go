@@ -38,7 +38,7 @@ func (s *Service) bookedCauses(j *job) ([]model.Cause, int, error) {
 // Causes are what the failed runs of a campaign are of, the costliest first, with what
 // replays of these runs showed since.
 func (s *Service) Causes(ctx context.Context, campaign string) ([]model.Cause, error) {
-	if _, err := s.store.GetCampaign(campaign); err != nil {
+	if _, err := s.getCampaign(campaign); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

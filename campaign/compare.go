@@ -13,7 +13,7 @@ import (
 // last one that was done on the same target, with the same strategy and settings.
 func (s *Service) Compare(ctx context.Context, id, before string) (model.Comparison, error) {
 	var out model.Comparison
-	c, err := s.store.GetCampaign(id)
+	c, err := s.getCampaign(id)
 	if err != nil {
 		return out, err
 	}
@@ -22,7 +22,7 @@ func (s *Service) Compare(ctx context.Context, id, before string) (model.Compari
 			return out, err
 		}
 	}
-	b, err := s.store.GetCampaign(before)
+	b, err := s.getCampaign(before)
 	if err != nil {
 		return out, err
 	}

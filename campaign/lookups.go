@@ -43,7 +43,7 @@ func all[T any](next func(cursor string) ([]T, string, error)) ([]T, error) {
 
 func (s *Service) allCampaigns() ([]model.Campaign, error) {
 	return all(func(c string) ([]model.Campaign, string, error) {
-		return s.store.ListCampaigns(model.CampaignFilter{}, page, c)
+		return s.listCampaigns(model.CampaignFilter{}, page, c)
 	})
 }
 
@@ -149,18 +149,18 @@ func (s *Service) lastRunNumber(campaign string, runs []model.RunSummary) int {
 
 // Campaign returns one campaign as it stands.
 func (s *Service) Campaign(ctx context.Context, id string) (model.Campaign, error) {
-	return s.store.GetCampaign(id)
+	return s.getCampaign(id)
 }
 
 // Campaigns lists campaigns, newest first.
 func (s *Service) Campaigns(ctx context.Context, f model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error) {
-	return s.store.ListCampaigns(f, limit, cursor)
+	return s.listCampaigns(f, limit, cursor)
 }
 
 // Runs lists runs: the newest campaign's first, and of each the last one started first.
 func (s *Service) Runs(ctx context.Context, f model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error) {
 	if f.Campaign != "" {
-		if _, err := s.store.GetCampaign(f.Campaign); err != nil {
+		if _, err := s.getCampaign(f.Campaign); err != nil {
 			return nil, "", err
 		}
 	}

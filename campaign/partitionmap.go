@@ -13,7 +13,7 @@ import (
 // PartitionMap says for each type of message on each directed link of a campaign whether
 // faults met it, and how those runs ended. It is sorted by type, from and to.
 func (s *Service) PartitionMap(ctx context.Context, campaign string) ([]model.MapCell, error) {
-	if _, err := s.store.GetCampaign(campaign); err != nil {
+	if _, err := s.getCampaign(campaign); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

@@ -17,7 +17,7 @@ const cancelledByUser = "cancelled by a user"
 // PauseCampaign stops a campaign until it is resumed: its runs under way are cut short, and
 // their scenarios are run again then. One that is paused is left as it is.
 func (s *Service) PauseCampaign(ctx context.Context, id string) (model.Campaign, error) {
-	c, err := s.store.GetCampaign(id)
+	c, err := s.getCampaign(id)
 	switch {
 	case err != nil:
 		return c, err
@@ -26,7 +26,7 @@ func (s *Service) PauseCampaign(ctx context.Context, id string) (model.Campaign,
 	case s.stop(id, errPaused):
 		return s.Campaign(ctx, id)
 	}
-	if c, err = s.store.GetCampaign(id); err != nil { // it may have ended since
+	if c, err = s.getCampaign(id); err != nil { // it may have ended since
 		return c, err
 	}
 	if c.State == model.CampaignPaused {
@@ -39,12 +39,12 @@ func (s *Service) PauseCampaign(ctx context.Context, id string) (model.Campaign,
 func (s *Service) cancelPaused(id string) error {
 	s.booking.Lock()
 	defer s.booking.Unlock()
-	c, err := s.store.GetCampaign(id)
+	c, err := s.getCampaign(id)
 	if err != nil || c.State != model.CampaignPaused {
 		return err
 	}
 	c.State, c.Reason = model.CampaignCancelled, cancelledByUser
-	if err := s.store.PutCampaign(c); err != nil {
+	if err := s.putCampaign(c); err != nil {
 		return err
 	}
 	s.tell("campaign", id, string(c.State), fmt.Sprintf("campaign %s is %s", id, c.State))
@@ -58,7 +58,7 @@ func (s *Service) cancelPaused(id string) error {
 func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign, error) {
 	s.booking.Lock() // it may be ending
 	defer s.booking.Unlock()
-	c, err := s.store.GetCampaign(id)
+	c, err := s.getCampaign(id)
 	if err != nil {
 		return c, err
 	}
@@ -93,7 +93,7 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 		c.Idle += time.Since(c.Ended)
 	}
 	c.State, c.Reason, c.Ended, c.Running, c.Doing = model.CampaignQueued, "", time.Time{}, nil, nil
-	if err := s.store.PutCampaign(c); err != nil { // the disk is full still, say
+	if err := s.putCampaign(c); err != nil { // the disk is full still, say
 		return c, err
 	}
 	s.tell("campaign", id, string(c.State), fmt.Sprintf("campaign %s continues; %d runs that had not ended are lost and run again", id, lost))

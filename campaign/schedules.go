@@ -233,7 +233,7 @@ func (s *Service) overlaps(c *model.Schedule) (string, error) {
 	}
 	s.mu.Unlock()
 	if c.Last != "" && len(busy) == 0 {
-		last, err := s.store.GetCampaign(c.Last)
+		last, err := s.getCampaign(c.Last)
 		if err != nil && !errors.Is(err, model.ErrNotFound) {
 			return "", err
 		}

@@ -119,6 +119,9 @@ type Service struct {
 	unrecorded error
 
 	room func(dir string) (room, error) // nil: roomAt
+	put  func(model.Campaign) error     // nil: the store's
+
+	unstored map[string]model.Campaign // what the store did not take; guarded by mu
 
 	wake   chan struct{}
 	cancel context.CancelCauseFunc // when the daemon goes down
@@ -181,6 +184,7 @@ func Open(cfg Config) (*Service, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.done.Go(func() { s.loop(ctx) })
+	s.done.Go(func() { s.retryUnstored(ctx) })
 	if !cfg.InProcess { // a command does its own work and no other
 		s.done.Go(func() { s.scheduler(ctx) })
 		s.done.Go(func() { s.retain(ctx) })
@@ -221,7 +225,7 @@ func (s *Service) resume() error {
 	}
 	for _, m := range unfinished {
 		why := "the daemon ended while this run was under way; its scenario is run again"
-		if c, err := s.store.GetCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
+		if c, err := s.getCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
 			why = "cut short by the end of its campaign: " + c.Reason
 		}
 		if err := s.cutShort(m, why); err != nil {
@@ -376,8 +380,9 @@ func (s *Service) update(j *job, change func(*model.Campaign)) {
 // change is update for a caller who holds booking.
 func (s *Service) change(j *job, change func(*model.Campaign)) {
 	c := s.changed(j, change)
-	if err := s.store.PutCampaign(c); err != nil {
-		s.log.Error("a campaign's state could not be stored", "campaign", c.ID, "err", err)
+	if err := s.putCampaign(c); err != nil {
+		s.keepUnstored(c)
+		s.log.Error("a campaign's state could not be stored; it is tried again", "campaign", c.ID, "err", err)
 	}
 }
 

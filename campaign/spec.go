@@ -177,7 +177,7 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 			return spec, fmt.Errorf("%w: step %d: %w", model.ErrInvalid, i+1, err)
 		}
 	}
-	orig, err := s.store.GetCampaign(sum.Campaign)
+	orig, err := s.getCampaign(sum.Campaign)
 	if err != nil {
 		return spec, err
 	}

@@ -86,8 +86,8 @@ func Scarce(rejected []invariant.Rejected) int {
 // invariants can be distinguished from chance, or more. "" if it is not.
 func (m *Mined) MoreRuns() string {
 	if runs := len(m.Logs); m.Scarce > 0 && m.Scarce >= m.Significant {
-		return fmt.Sprintf("%s of variables changed and never differed, but were seen too seldom in %d clean runs to be invariants: more clean runs may help (--clean %d)",
-			pairs(m.Scarce), runs, 2*runs)
+		return fmt.Sprintf("%s of variables changed and never differed, but were seen too seldom in %s to be invariants: more clean runs may help (--clean %d)",
+			pairs(m.Scarce), model.Count(runs, "clean run", "clean runs"), max(6, 2*runs))
 	}
 	return ""
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,7 @@ the page may also pause, resume and cancel campaigns, and heal partitions.`,
 					return err
 				}
 				fmt.Fprintln(c.OutOrStdout(), p.URL)
-				fmt.Fprintf(c.ErrOrStderr(), "netsplit: open it once, before %s\n", p.Until.Local().Format(time.TimeOnly))
+				fmt.Fprintf(c.ErrOrStderr(), "netsplit: open it once, before %s\n", localTime(p.Until))
 				return nil
 			})
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +52,7 @@ func TestJUnit(t *testing.T) {
 	f.junit = filepath.Join(t.TempDir(), "out.xml")
 	run := func(id, verdict string, failures ...wire.Failure) wire.RunRow {
 		return wire.RunRow{ID: id, Campaign: "c-1", Target: "gossip", Started: m.campaign.Created, Ended: m.campaign.Ended,
-			Scenario: wire.RowScenario{Strategy: "cofi", Isolate: "n1"}, Verdict: wire.Verdict{Value: verdict, Reason: verdict + hostile, Failures: failures}}
+			Scenario: wire.RowScenario{ID: "s-" + strings.Trim(id, "r6"), Strategy: "cofi", Isolate: "n1"}, Verdict: wire.Verdict{Value: verdict, Reason: verdict + hostile, Failures: failures}}
 	}
 	short := run("r6", "unknown")
 	short.CutShort = true
@@ -85,14 +86,27 @@ func TestJUnit(t *testing.T) {
 		if c.SystemOut != nil {
 			text = c.SystemOut.Data
 		}
-		if !strings.Contains(text, "replay "+strings.Fields(c.Name)[0]+" -n 10 --runs-dir runs") || !strings.Contains(text, "<b>]]>|`%") {
+		if !strings.Contains(text, fmt.Sprintf("replay r%d -n 10 --runs-dir runs", len(cases)+1)) || !strings.Contains(text, "<b>]]>|`%") {
 			t.Errorf("%s: %q", c.Name, text)
 		}
 		cases = append(cases, c.Name+" "+how)
 	}
-	want := []string{"r1 (cofi isolates n1) passes", "r2 (cofi isolates n1) passes", "r3 (cofi isolates n1) fails new", "r4 (cofi isolates n1) errs unknown", "r5 (cofi isolates n1) skipped vacuous", "r6 (cofi isolates n1) skipped unknown"}
+	want := []string{"cofi s-1 isolates n1 passes", "cofi s-2 isolates n1 passes", "cofi s-3 isolates n1 fails new", "cofi s-4 isolates n1 errs unknown", "cofi s-5 isolates n1 skipped vacuous", "cofi s- isolates n1 skipped unknown"}
 	if !cmp.Equal(cases, want) {
 		t.Error(cmp.Diff(want, cases))
+	}
+	clean := run("r7", "pass")
+	clean.Scenario = wire.RowScenario{ID: "clean-9", Strategy: "clean"}
+	if err := f.writeJUnit(m, []wire.RunRow{clean, clean, run("r1", "pass"), run("r1", "unknown")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = os.ReadFile(f.junit); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"clean", "clean #2", "cofi s-1 isolates n1", "cofi s-1 isolates n1 #2"} { // as in the next campaign
+		if !strings.Contains(string(b), `name="`+name+`"`) {
+			t.Errorf("no test case %q in %s", name, b)
+		}
 	}
 	for _, outcome := range []error{errors.New("no disk"), &exitError{exitUndecided, errors.New("nothing is known")}, &exitError{code: exitInterrupted}} {
 		if err := f.writeJUnit(m, []wire.RunRow{run("r1", "pass")}, outcome); err != nil {

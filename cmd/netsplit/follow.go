@@ -90,7 +90,7 @@ const followEvery = 500 * time.Millisecond
 func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progress) (wire.Campaign, error) {
 	defer p.done()
 	live := ctx
-	cancelled := false
+	cancelled, paused := false, false
 	for !ended(camp.State) {
 		select {
 		case <-live.Done():
@@ -115,6 +115,11 @@ func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progr
 			return camp, err
 		}
 		camp = next
+		if is := camp.State == string(model.CampaignPaused); is != paused {
+			if paused = is; is {
+				p.say("somebody paused it; to continue it: netsplit campaign resume %s", camp.ID)
+			}
+		}
 		if err := p.update(live, cl, camp); err != nil && live.Err() == nil {
 			return camp, err
 		}

@@ -15,7 +15,8 @@ import (
 	"netsplit/model"
 )
 
-// writeJUnit writes a test suite with a test case for each run: a failure that counts fails
+// writeJUnit writes a test suite with a test case for each run. A case is named after the
+// run's scenario, so that CI knows it again where the same campaign is made again. A failure that counts fails
 // it, unknown is an error, vacuous and cut short are skipped. If the campaign failed or could
 // not be judged, that is a test case, too: no report is green then.
 func (f *ciFlags) writeJUnit(m made, runs []wire.RunRow, outcome error) error {
@@ -25,8 +26,13 @@ func (f *ciFlags) writeJUnit(m made, runs []wire.RunRow, outcome error) error {
 	suite.AddProperty("campaign", m.campaign.ID)
 	suite.AddProperty("seed", fmt.Sprint(m.campaign.Spec.Seed))
 	suite.AddProperty("netsplit", version)
+	seen := map[string]int{}
 	for i := range runs {
-		suite.AddTestcase(f.testcase(m, &runs[i]))
+		c := f.testcase(m, &runs[i])
+		if seen[c.Name]++; seen[c.Name] > 1 {
+			c.Name += fmt.Sprintf(" #%d", seen[c.Name])
+		}
+		suite.AddTestcase(c)
 	}
 	if exit := (*exitError)(nil); outcome != nil && (!errors.As(outcome, &exit) || exit.code != exitFindings) {
 		why := cmp.Or(outcome.Error(), "the campaign was interrupted")
@@ -47,11 +53,14 @@ func (f *ciFlags) writeJUnit(m made, runs []wire.RunRow, outcome error) error {
 
 func (f *ciFlags) testcase(m made, r *wire.RunRow) junit.Testcase {
 	name := r.Scenario.Strategy
+	if r.Scenario.Strategy != string(model.StrategyClean) { // of these the seed differs, and nothing else
+		name = strings.TrimSpace(name + " " + r.Scenario.ID)
+	}
 	if r.Scenario.Isolate != "" {
 		name += " isolates " + r.Scenario.Isolate
 	}
-	out := junit.Testcase{Name: r.ID + " (" + name + ")", Classname: "netsplit." + r.Target, Time: seconds(r.Started, r.Ended)}
-	text := fmt.Sprintf("%s\n", r.Verdict.Reason)
+	out := junit.Testcase{Name: name, Classname: "netsplit." + r.Target, Time: seconds(r.Started, r.Ended)}
+	text := fmt.Sprintf("run %s: %s\n", r.ID, r.Verdict.Reason)
 	for _, x := range r.Verdict.Failures {
 		note := ""
 		if f.known[knownKey(r.Target, x)] {

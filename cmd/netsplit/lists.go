@@ -83,7 +83,7 @@ func printCampaigns(out io.Writer, list []wire.Campaign) error {
 		if c.Planned > 0 {
 			runs += fmt.Sprintf("/%d", c.Planned)
 		}
-		return []any{c.ID, c.State, madeOn(c.Spec), whatItDoes(c.Spec), runs, c.Findings, c.Created.Local().Format(time.DateTime), took(c.Created, c.Ended), c.Reason}
+		return []any{c.ID, c.State, madeOn(c.Spec), whatItDoes(c.Spec), runs, c.Findings, localTime(c.Created), took(c.Created, c.Ended), c.Reason}
 	})
 }
 
@@ -96,6 +96,9 @@ func whatItDoes(s wire.CampaignSpec) string {
 	}
 	return "replays " + s.Replay
 }
+
+// localTime is a time in tables, with its zone.
+func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 func took(from time.Time, to *time.Time) string {
 	if to == nil {
@@ -169,7 +172,7 @@ func printRuns(out io.Writer, list []wire.RunRow) error {
 	head := []any{"RUN", "VERDICT", "TARGET", "RELEASE", "STRATEGY", "ISOLATES", "STARTED", "TOOK", "REASON"}
 	return printTable(out, list, "no runs", head, func(r *wire.RunRow) []any {
 		return []any{r.ID, r.Verdict.Value, r.Target, cmp.Or(r.Release, "-"), r.Scenario.Strategy, cmp.Or(r.Scenario.Isolate, "-"),
-			r.Started.Local().Format(time.DateTime), took(r.Started, r.Ended), short(r.Verdict.Reason)}
+			localTime(r.Started), took(r.Started, r.Ended), short(r.Verdict.Reason)}
 	})
 }
 

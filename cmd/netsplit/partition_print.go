@@ -24,7 +24,7 @@ func printReset(out io.Writer, names []string, err error) error {
 func printPartitions(out io.Writer, ps []wire.PartitionStatus) error {
 	t := newTable(out, "NAME", "STATE", "PARTITION", "WANTED", "PROBES", "DROPPED", "LEAKED", "CREATED", "REASON")
 	for _, p := range ps {
-		t.row(p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), p.Created.Local().Format(time.DateTime), p.Reason)
+		t.row(p.Name, p.State, partitionWords(p.PartitionSpec), p.Wanted, p.Probes, p.Dropped, leakWord(p), localTime(p.Created), p.Reason)
 	}
 	return t.end()
 }

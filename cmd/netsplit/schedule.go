@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -113,7 +114,8 @@ func scheduleShowCommand(conn *daemonFlags) *cobra.Command {
 }
 
 func schedulePauseCommand(conn *daemonFlags, verb string, paused bool) *cobra.Command {
-	return &cobra.Command{
+	var o output
+	c := &cobra.Command{
 		Use: verb + " NAME", Short: map[bool]string{true: "have a schedule make no campaigns until it is resumed", false: "have a paused schedule make campaigns again"}[paused],
 		Args: exactArgs(1, "a schedule's name"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -126,17 +128,25 @@ func schedulePauseCommand(conn *daemonFlags, verb string, paused bool) *cobra.Co
 				if s, err = cl.PutSchedule(ctx, args[0], s.ScheduleSpec); err != nil {
 					return err
 				}
-				return printSchedules(c.OutOrStdout(), []wire.Schedule{s})
+				return printOne(o, c.OutOrStdout(), s, func(out io.Writer, s wire.Schedule) error { return printSchedules(out, []wire.Schedule{s}) })
 			})
 		},
 	}
+	o.register(c.Flags())
+	return c
 }
 
 func scheduleDeleteCommand(conn *daemonFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME", Short: "delete a schedule; its campaigns stay", Args: exactArgs(1, "a schedule's name"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error { return cl.DeleteSchedule(ctx, args[0]) })
+			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+				if err := cl.DeleteSchedule(ctx, args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(c.OutOrStdout(), "schedule %s is deleted\n", args[0])
+				return err
+			})
 		},
 	}
 }
@@ -146,7 +156,7 @@ func printSchedules(out io.Writer, list []wire.Schedule) error {
 	return printTable(out, list, "no schedules: netsplit campaign schedule makes one", head, func(s *wire.Schedule) []any {
 		when := s.Cron
 		if s.At != nil {
-			when = s.At.Local().Format(time.DateTime)
+			when = localTime(*s.At)
 		}
 		if s.TimeZone != "" {
 			when += " " + s.TimeZone
@@ -156,7 +166,7 @@ func printSchedules(out io.Writer, list []wire.Schedule) error {
 		case s.Paused:
 			next = "paused"
 		case s.Next != nil:
-			next = s.Next.Local().Format(time.DateTime)
+			next = localTime(*s.Next)
 		}
 		return []any{s.Name, madeOn(s.Campaign), when, next, cmp.Or(s.Last, "-"), s.Note}
 	})

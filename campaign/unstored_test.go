@@ -1,0 +1,74 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"syscall"
+	"testing"
+	"time"
+
+	"netsplit/internal/storetest"
+	"netsplit/model"
+)
+
+// TestAnEndThatCannotBeStoredIsSeen: on a full disk a campaign ends, and whoever follows it
+// would wait forever if only the store was asked. Once there is room it is stored.
+func TestAnEndThatCannotBeStoredIsSeen(t *testing.T) {
+	full := true
+	s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler), jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1), cfg: Config{RunsDir: t.TempDir()}}
+	s.put = func(c model.Campaign) error {
+		if full {
+			return syscall.ENOSPC
+		}
+		return s.store.PutCampaign(c)
+	}
+	begun := model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{Target: "gossip"}}
+	if err := s.store.PutCampaign(begun); err != nil {
+		t.Fatal(err)
+	}
+	s.enqueue(begun)
+	j := s.queue[0]
+	s.queue = nil
+	s.ended(j, errors.New("write events.jsonl: no space left on device"))
+	stored := func() model.CampaignState {
+		t.Helper()
+		c, err := s.store.GetCampaign("c-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.State
+	}
+	see := func() {
+		t.Helper()
+		c, err := s.Campaign(t.Context(), "c-1")
+		list, _, lerr := s.Campaigns(t.Context(), model.CampaignFilter{}, 10, "")
+		if err != nil || lerr != nil || c.State != model.CampaignFailed || len(list) != 1 || list[0].State != model.CampaignFailed || list[0].Reason != c.Reason {
+			t.Errorf("seen: %+v, %v; listed: %+v, %v", c, err, list, lerr)
+		}
+	}
+	see()
+	s.storeUnstored() // still full
+	see()
+	if st := stored(); st != model.CampaignRunning {
+		t.Fatalf("stored as %s: the disk is not full", st)
+	}
+	if _, err := s.ResumeCampaign(t.Context(), "c-1"); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("resumed on a full disk: %v", err)
+	}
+	see()
+	full = false
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.retryUnstored(ctx) // once more as the daemon ends
+	see()
+	if st := stored(); st != model.CampaignFailed || len(s.unstored) != 0 {
+		t.Errorf("stored as %s, %d not stored", st, len(s.unstored))
+	}
+	full = true
+	s.keepUnstored(model.Campaign{ID: "c-1", State: model.CampaignFailed, Ended: time.Now()})
+	full = false
+	if c, err := s.ResumeCampaign(t.Context(), "c-1"); err != nil || c.State != model.CampaignQueued || len(s.unstored) != 0 {
+		t.Errorf("resumed: %+v, %v", c, err)
+	}
+}
