@@ -129,6 +129,15 @@ func TestClientReachesEverything(t *testing.T) {
 		b, err := io.ReadAll(log)
 		check("log", string(b) == "[7]", errors.Join(err, log.Close()))
 	}
+	past, err := c.FindingHistories(ctx, "", "", 2, "")
+	check("histories", len(past.Items) == 2 && past.Items[0].State == "new" && past.Next == "h-1", err)
+	past, err = c.FindingHistories(ctx, "gossip", "gone", 0, past.Next)
+	check("histories that are gone", len(past.Items) == 1 && past.Items[0].ID == "h-2" && past.Next == "", err)
+	noted, err := c.NoteFinding(ctx, "h-1", "known upstream")
+	check("note", noted.Note == "known upstream" && f.note == noted.Note, err)
+	if _, err := c.NoteFinding(ctx, "h-9", "x"); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("a note about nothing: %v", err)
+	}
 	pruned, err := c.Prune(ctx, wire.Retention{Age: wire.Span(720 * time.Hour), Bytes: 1 << 30})
 	check("prune", pruned == wire.Pruned{Runs: 2, Bytes: 300, Left: 500, Kept: 1} && f.pruned == model.Retention{Age: 720 * time.Hour, Bytes: 1 << 30}, err)
 	if _, err := c.Prune(ctx, wire.Retention{}); !errors.Is(err, model.ErrInvalid) {

@@ -36,6 +36,7 @@ type fakeService struct {
 	// delay is how many looks at a partition it takes until it is settled.
 	delay  int
 	pruned model.Retention
+	note   string
 	ended  chan struct{} // gets a value when an event stream has ended
 }
 
@@ -260,6 +261,26 @@ func (f *fakeService) DeleteTarget(_ context.Context, ref string) error {
 	}
 	f.targets = slices.Delete(f.targets, i, i+1)
 	return f.fail
+}
+
+func (f *fakeService) FindingHistories(_ context.Context, target string) ([]model.FindingHistory, error) {
+	var out []model.FindingHistory
+	for i, st := range []model.FindingState{model.FindingNew, model.FindingBack, model.FindingGone} {
+		h := model.FindingHistory{ID: fmt.Sprintf("h-%d", i), Target: "gossip", Check: "lost", State: st, Campaigns: []string{"c-1"}, First: t0, Last: t0}
+		h.Note = model.FindingNote{Text: f.note, At: t0}
+		out = append(out, h)
+	}
+	return out, f.fail
+}
+
+func (f *fakeService) NoteFinding(ctx context.Context, history, text string) (model.FindingHistory, error) {
+	all, err := f.FindingHistories(ctx, "")
+	i := slices.IndexFunc(all, func(h model.FindingHistory) bool { return h.ID == history })
+	if i < 0 {
+		return model.FindingHistory{}, fmt.Errorf("%w: %s", model.ErrNotFound, history)
+	}
+	f.note, all[i].Note.Text = text, text
+	return all[i], err
 }
 
 func (f *fakeService) PartitionMap(_ context.Context, campaign string) ([]model.MapCell, error) {

@@ -120,6 +120,8 @@ func (s *server) routes() {
 	s.targetRoutes()
 	get(s, "/v1/findings", "list-findings", "List findings: the newest campaign's first, and within it the costliest first", s.listFindings)
 	get(s, "/v1/findings/{id}", "get-finding", "Show a finding", s.getFinding)
+	get(s, "/v1/finding-histories", "list-finding-histories", "List failures over all campaigns: new, known, back or gone", s.listHistories)
+	put(s, "/v1/finding-histories/{id}/note", "note-finding", "Write a note about a failure, for all campaigns", s.noteFinding)
 	get(s, "/v1/invariants", "list-invariants", "List invariants", s.listInvariants)
 	post(s, "/v1/invariants", "pin-invariant", "Pin an invariant, mined or not", http.StatusOK, s.pinInvariant)
 	put(s, "/v1/invariants/{id}", "set-invariant", "Pin, drop or release an invariant", s.setInvariant)

@@ -62,6 +62,10 @@ type Service interface {
 	// Causes are what the failed runs of a campaign are of, the costliest first.
 	Causes(ctx context.Context, campaign string) ([]model.Cause, error)
 
+	// FindingHistories lists what campaigns showed over time, a failure each; target "" takes all.
+	FindingHistories(ctx context.Context, target string) ([]model.FindingHistory, error)
+	// NoteFinding keeps what somebody writes about a failure; "" forgets it.
+	NoteFinding(ctx context.Context, history, text string) (model.FindingHistory, error)
 	// ExportRun gives the record of a run in a format of another tool. The caller closes it.
 	ExportRun(ctx context.Context, id string, f model.ExportFormat) (*os.File, error)
 	// QueryRun asks the record of a run one SQL query that only reads, and answers with

@@ -3,7 +3,6 @@ package campaign
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"netsplit/model"
@@ -32,15 +31,7 @@ func (s *Service) Compare(ctx context.Context, id, before string) (model.Compari
 	type key struct{ check, signature string }
 	keyed := func(id string) (map[key]bool, []model.Finding, model.Compared, error) {
 		of := model.Compared{ID: id}
-		runs, err := all(func(c string) ([]model.RunRow, string, error) {
-			return s.store.ListRuns(model.RunFilter{Campaign: id}, page, c)
-		})
-		for _, r := range runs {
-			if v := r.Verdict.Value; r.Strategy != model.StrategyClean && r.ReplayOf == "" && (v == model.VerdictPass || v == model.VerdictFail) {
-				of.Judged++
-			}
-		}
-		if err != nil {
+		if of.Judged, err = s.judged(id); err != nil {
 			return nil, nil, of, err
 		}
 		found, err := all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings(id, page, c) })
@@ -81,8 +72,7 @@ func (s *Service) earlier(c *model.Campaign) (string, error) {
 		return "", err
 	}
 	i := slices.IndexFunc(list, func(o model.Campaign) bool {
-		return o.Created.Before(c.Created) && o.State == model.CampaignDone && o.Spec.Replay == "" && o.Spec.Scenario == nil &&
-			o.Spec.TargetName() == c.Spec.TargetName() && o.Spec.Strategy == c.Spec.Strategy && maps.Equal(o.Spec.Args, c.Spec.Args)
+		return o.Created.Before(c.Created) && o.State == model.CampaignDone && alike(&o, c)
 	})
 	if i < 0 {
 		return "", fmt.Errorf("%w: no earlier campaign on %s with the same strategy and settings is done: name the one to compare with", model.ErrNotFound, c.Spec.TargetName())

@@ -98,6 +98,8 @@ type Service struct {
 
 	pruning sync.Mutex // held by Prune
 
+	judging sync.Map // campaigns that are done: whether they judged a fault run
+
 	querying sync.Mutex // held by QueryRun: a query takes time and memory
 
 	scheduling  sync.Mutex    // held while schedules are changed; taken before mu and booking

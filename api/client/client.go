@@ -342,6 +342,16 @@ func (c *Client) Findings(ctx context.Context, campaign string, limit int, curso
 	return get[wire.Findings](ctx, c, query("/v1/findings", "campaign", campaign, "limit", num(limit), "cursor", cursor))
 }
 
+// FindingHistories lists one page of failures over all campaigns.
+func (c *Client) FindingHistories(ctx context.Context, target, state string, limit int, cursor string) (wire.FindingHistories, error) {
+	return get[wire.FindingHistories](ctx, c, query("/v1/finding-histories", "target", target, "state", state, "limit", num(limit), "cursor", cursor))
+}
+
+// NoteFinding writes a note about a failure; "" forgets it.
+func (c *Client) NoteFinding(ctx context.Context, history, text string) (wire.FindingHistory, error) {
+	return call[wire.FindingHistory](ctx, c, http.MethodPut, "/v1/finding-histories/"+id(history)+"/note", wire.FindingNote{Text: text}, 0)
+}
+
 // Finding shows a finding.
 func (c *Client) Finding(ctx context.Context, finding string) (wire.Finding, error) {
 	return get[wire.Finding](ctx, c, "/v1/findings/"+id(finding))

@@ -193,7 +193,7 @@ func findingsCommand(conn *daemonFlags) *cobra.Command {
 	c.Flags().StringVar(&campaign, "campaign", "", "only those of this campaign")
 	l.register(c)
 	conn.register(c)
-	c.AddCommand(conn.completes(findingShowCommand(conn), false, findingNames))
+	c.AddCommand(conn.completes(findingShowCommand(conn), false, findingNames), findingHistoryCommand(conn), findingNoteCommand(conn))
 	return c
 }
 

@@ -17,13 +17,14 @@ const (
 	bucketPartTime     = "partitions-by-time"   // created, name -> nothing
 	bucketKeys         = "idempotency-keys"
 	bucketSchedules    = "schedules" // name
+	bucketNotes        = "notes"     // id of a failure's history
 )
 
 // buckets lists all of them, in the order in which they are made.
 var buckets = []string{
 	bucketMeta, bucketCampaigns, bucketCampaignTime, bucketRuns, bucketRunOrder, bucketStarted,
 	bucketInputs, bucketFindings, bucketFindingOrder, bucketInvariants, bucketPartitions, bucketKeys,
-	bucketCuts, bucketPartTime, bucketSchedules,
+	bucketCuts, bucketPartTime, bucketSchedules, bucketNotes,
 }
 
 // appendOnly names the buckets whose keys only grow: their pages are filled

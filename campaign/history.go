@@ -1,0 +1,153 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"netsplit/model"
+)
+
+// FindingHistories lists what campaigns showed over time, a failure each: what is new or came
+// back first, then what is known, then what is gone; within a state the costliest first.
+// target "" takes all.
+func (s *Service) FindingHistories(ctx context.Context, target string) ([]model.FindingHistory, error) {
+	campaigns, err := s.allCampaigns() // the newest first
+	if err != nil {
+		return nil, err
+	}
+	found, err := all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings("", page, c) })
+	if err != nil {
+		return nil, err
+	}
+	by := map[string]*model.Campaign{}
+	for i := range campaigns {
+		by[campaigns[i].ID] = &campaigns[i]
+	}
+	histories := map[string]*model.FindingHistory{}
+	for _, f := range found {
+		c := by[f.Campaign]
+		if c == nil || target != "" && c.Spec.TargetName() != target {
+			continue
+		}
+		name := c.Spec.TargetName()
+		id := model.HistoryID(name, f.Failure.Check, f.Failure.Signature)
+		h := histories[id]
+		if h == nil {
+			h = &model.FindingHistory{ID: id, Target: name, Check: f.Failure.Check, Signature: f.Failure.Signature, First: c.Created}
+			histories[id] = h
+		}
+		h.Campaigns = append(h.Campaigns, c.ID)
+		if h.Newest.ID == "" || c.Created.After(h.Last) {
+			h.Newest, h.Last = f, c.Created
+		}
+		if c.Created.Before(h.First) {
+			h.First = c.Created
+		}
+	}
+	var out []model.FindingHistory
+	for _, h := range histories {
+		slices.SortFunc(h.Campaigns, func(a, b string) int { return by[b].Created.Compare(by[a].Created) })
+		h.Campaigns = slices.Compact(h.Campaigns)
+		if h.State, err = s.stateOf(h, by, campaigns); err != nil {
+			return nil, err
+		}
+		if h.Note, err = s.store.GetNote(h.ID); err != nil {
+			return nil, err
+		}
+		out = append(out, *h)
+	}
+	order := []model.FindingState{model.FindingNew, model.FindingBack, model.FindingKnown, model.FindingGone}
+	slices.SortFunc(out, func(a, b model.FindingHistory) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), cmp.Compare(a.Newest.Rank, b.Newest.Rank), b.Last.Compare(a.Last), strings.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// stateOf compares the newest campaign like the last one that shows a failure with those
+// before it.
+func (s *Service) stateOf(h *model.FindingHistory, by map[string]*model.Campaign, newest []model.Campaign) (model.FindingState, error) {
+	last := by[h.Campaigns[0]]
+	var like []string // the newest first
+	for i := range newest {
+		c := &newest[i]
+		switch {
+		case slices.Contains(h.Campaigns, c.ID) && alike(c, last): // be it under way
+		case c.State != model.CampaignDone || !alike(c, last):
+			continue
+		default:
+			if did, err := s.didJudge(c.ID); err != nil {
+				return "", err
+			} else if !did {
+				continue
+			}
+		}
+		like = append(like, c.ID)
+	}
+	shows := func(id string) bool { return slices.Contains(h.Campaigns, id) }
+	switch {
+	case len(like) > 0 && !shows(like[0]):
+		return model.FindingGone, nil
+	case len(h.Campaigns) == 1:
+		return model.FindingNew, nil
+	case len(like) > 1 && !shows(like[1]):
+		return model.FindingBack, nil
+	}
+	return model.FindingKnown, nil
+}
+
+// didJudge says whether a campaign that is done judged a fault run. It remembers the answer.
+func (s *Service) didJudge(campaign string) (bool, error) {
+	if did, known := s.judging.Load(campaign); known {
+		return did.(bool), nil
+	}
+	n, err := s.judged(campaign)
+	if err != nil {
+		return false, err
+	}
+	s.judging.Store(campaign, n > 0)
+	return n > 0, nil
+}
+
+// judged counts the fault runs of a campaign that could be judged.
+func (s *Service) judged(campaign string) (n int, err error) {
+	runs, err := all(func(c string) ([]model.RunRow, string, error) {
+		return s.store.ListRuns(model.RunFilter{Campaign: campaign}, page, c)
+	})
+	for _, r := range runs {
+		if v := r.Verdict.Value; r.Strategy != model.StrategyClean && r.ReplayOf == "" && (v == model.VerdictPass || v == model.VerdictFail) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// alike says whether two campaigns searched one target with the same strategy and settings.
+func alike(a, b *model.Campaign) bool {
+	return a.Spec.Replay == "" && a.Spec.Scenario == nil && a.Spec.TargetName() == b.Spec.TargetName() && a.Spec.Strategy == b.Spec.Strategy && maps.Equal(a.Spec.Args, b.Spec.Args)
+}
+
+// NoteFinding keeps what somebody writes about a failure, for all campaigns; "" forgets it.
+func (s *Service) NoteFinding(ctx context.Context, history, text string) (model.FindingHistory, error) {
+	if len(text) > model.MaxNote {
+		return model.FindingHistory{}, fmt.Errorf("%w: the note has %d bytes, more than %d", model.ErrInvalid, len(text), model.MaxNote)
+	}
+	list, err := s.FindingHistories(ctx, "")
+	if err != nil {
+		return model.FindingHistory{}, err
+	}
+	i := slices.IndexFunc(list, func(h model.FindingHistory) bool { return h.ID == history })
+	if i < 0 {
+		return model.FindingHistory{}, fmt.Errorf("%w: no campaign showed a failure %s: netsplit findings history lists them", model.ErrNotFound, history)
+	}
+	h := list[i]
+	h.Note = model.FindingNote{Text: strings.TrimSpace(text)}
+	if h.Note.Text != "" {
+		h.Note.At = time.Now().UTC()
+	}
+	return h, s.store.PutNote(h.ID, h.Note)
+}
