@@ -55,6 +55,31 @@ func hostileCampaign(t testing.TB) CampaignInput {
 	return in
 }
 
+// TestCampaignPageOfThousandsOfRuns: a failed run among thousands is seen, and the picture does
+// not grow.
+func TestCampaignPageOfThousandsOfRuns(t *testing.T) {
+	in := searched(t)
+	base := in.Runs[0]
+	in.Runs = nil
+	for i := range 5000 {
+		r := base
+		r.Run = fmt.Sprintf("c-1-r%04d", i+1)
+		r.Verdict = model.Verdict{Value: model.VerdictPass, Reason: "all checks hold"}
+		if i == 2345 {
+			r.Verdict.Value = model.VerdictFail
+		}
+		in.Runs = append(in.Runs, r)
+	}
+	var b bytes.Buffer
+	if err := Campaign(&b, in); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "marks", b.String(), "runs 2341 to 2360: 19 pass and 1 fail", "runs 4981 to 5000: 20 pass")
+	if n := strings.Count(b.String(), `class="run-mark"`); n != 250 || strings.Count(b.String(), `class="cross"`) != 1 || b.Len() > 1<<20 {
+		t.Errorf("%d marks, %d bytes", n, b.Len())
+	}
+}
+
 // TestCampaignPageMapsWhatWasCut: a field for each type on each link, and how its runs ended.
 func TestCampaignPageMapsWhatWasCut(t *testing.T) {
 	in := searched(t)

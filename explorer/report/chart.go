@@ -62,6 +62,49 @@ func (c *runChart) numbers(y float64) {
 	}
 }
 
+// maxMarks bounds the marks of a chart: more would be thinner than a reader can tell apart.
+const maxMarks = 250
+
+// marks draws the verdict of each run, or of as many runs together as there is room for: a
+// failed one among them is seen.
+func (c *runChart) marks(runs []model.RunSummary) {
+	each := (len(runs) + maxMarks - 1) / maxMarks
+	for from := 0; from < len(runs); from += each {
+		some := runs[from:min(from+each, len(runs))]
+		worst, count := some[0].Verdict.Value, map[model.VerdictValue]int{}
+		for _, r := range some {
+			v := r.Verdict.Value
+			count[v]++
+			if v == model.VerdictFail || worst == model.VerdictPass {
+				worst = v
+			}
+		}
+		c.open("g", "class", "run-mark")
+		if r := some[0]; len(some) == 1 {
+			c.title(fmt.Sprintf("run %d, %s: %s. %s", from+1, r.Run, r.Verdict.Value, r.Verdict.Reason))
+		} else {
+			var words []string
+			for _, v := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictUnknown, model.VerdictVacuous} {
+				if count[v] > 0 {
+					words = append(words, fmt.Sprintf("%d %s", count[v], v))
+				}
+			}
+			c.title(fmt.Sprintf("runs %d to %d: %s", from+1, from+len(some), list(words)))
+		}
+		size := min(5, c.step()*float64(each)*0.4)
+		cx, cy := (c.x(from+1)+c.x(from+len(some)))/2, chartBottom+22
+		switch worst {
+		case model.VerdictFail:
+			c.tag("path", "class", "cross", "d", fmt.Sprintf("M%s %sl%s %sm0 -%sl-%s %s", num(cx-size), num(cy-size), num(2*size), num(2*size), num(2*size), num(2*size), num(2*size)))
+		case model.VerdictPass:
+			c.tag("circle", "class", "dot-pass", "cx", cx, "cy", cy, "r", size)
+		default:
+			c.rect("dot-unknown", cx-size, cy-size, 2*size, 2*size)
+		}
+		c.close("g")
+	}
+}
+
 // findingsChart draws, run by run, the verdict and how many distinct findings
 // had been seen.
 func findingsChart(in *CampaignInput) template.HTML {
@@ -84,21 +127,7 @@ func findingsChart(in *CampaignInput) template.HTML {
 	if slices.Max(admitted) > 0 {
 		d.sum("step documented", admitted, total)
 	}
-	for i, r := range in.Runs {
-		cx, cy := d.x(i+1), chartBottom+22
-		d.open("g", "class", "run-mark")
-		d.title(fmt.Sprintf("run %d, %s: %s. %s", i+1, r.Run, r.Verdict.Value, r.Verdict.Reason))
-		size := min(5, d.step()*0.4)
-		switch r.Verdict.Value {
-		case model.VerdictFail:
-			d.tag("path", "class", "cross", "d", fmt.Sprintf("M%s %sl%s %sm0 -%sl-%s %s", num(cx-size), num(cy-size), num(2*size), num(2*size), num(2*size), num(2*size), num(2*size)))
-		case model.VerdictPass:
-			d.tag("circle", "class", "dot-pass", "cx", cx, "cy", cy, "r", size)
-		default:
-			d.rect("dot-unknown", cx-size, cy-size, 2*size, 2*size)
-		}
-		d.close("g")
-	}
+	d.marks(in.Runs)
 	d.numbers(chartBottom + 44)
 	d.text("legend", chartLeft, 12, "distinct findings by run (red: all, amber: documented ones)  ● pass  ✕ fail  ■ unknown or vacuous")
 	return d.done(runWidth, chartBottom+52, fmt.Sprintf("%s after %s", model.Count(len(in.Findings), "finding", "findings"), model.Count(n, "run", "runs")), "wide")
