@@ -113,7 +113,7 @@ func TestPageIsSelfContained(t *testing.T) {
 func TestPageInABrowser(t *testing.T) {
 	f := newFake(t)
 	why := "lab 1 of 1: start the agent on host n1: it speaks version 7"
-	if err := f.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignFailed, Reason: why, Created: t0}); err != nil {
+	if err := f.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignFailed, Reason: why, Created: t0, Spec: model.CampaignSpec{Target: "redis", Args: map[string]string{"quorum": "1", "acks": "all"}}}); err != nil {
 		t.Fatal(err)
 	}
 	done := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: "c-1-r0009", Tap: "gate", Started: t0}}
@@ -139,7 +139,7 @@ func TestPageInABrowser(t *testing.T) {
 	if console != "" {
 		t.Errorf("the browser complains:\n%s", console)
 	}
-	for _, want := range []string{why, "3 acknowledged writes are missing", "c-1-r0002", "/v1/runs/c-1-r0009/report"} {
+	for _, want := range []string{why, "redis (acks=all quorum=1)", "3 acknowledged writes are missing", "c-1-r0002", "/v1/runs/c-1-r0009/report"} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -214,6 +214,13 @@ func (s *Service) RunLog(ctx context.Context, id, name string) (*os.File, error)
 	if !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("%w: %q is no name of a log file: list those of the run", model.ErrInvalid, name)
 	}
+	sum, err := s.store.GetRun(id)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := os.Lstat(filepath.Join(s.runDir(sum.Campaign, sum.Run), rundir.LogsDir, name)); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("%w: %q is a folder: list the log files of the run", model.ErrInvalid, name)
+	}
 	return s.openOfRun(id, filepath.Join(rundir.LogsDir, name))
 }
 

@@ -60,7 +60,7 @@ func TestAFileOfARunIsARegularOneInItsFolder(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	f.Close()
-	for name, want := range map[string]error{"n1/none.log": model.ErrNotFound, strings.Repeat("0", 300): model.ErrNotFound, "n1/server.log/x": model.ErrNotFound, "n1": model.ErrConflict, "n1/link.log": model.ErrConflict, "n2/" + rundir.MetaFile: model.ErrConflict,
+	for name, want := range map[string]error{"n1/none.log": model.ErrNotFound, strings.Repeat("0", 300): model.ErrNotFound, "n1/server.log/x": model.ErrNotFound, "n1": model.ErrInvalid, ".": model.ErrInvalid, "n1/link.log": model.ErrConflict, "n2/" + rundir.MetaFile: model.ErrConflict,
 		"../" + rundir.MetaFile: model.ErrInvalid, "/etc/passwd": model.ErrInvalid, "n1/../../" + rundir.MetaFile: model.ErrInvalid} {
 		if f, err := s.RunLog(t.Context(), "r1", name); !errors.Is(err, want) {
 			t.Errorf("%s: %v, %v, want %v", name, f, err, want)

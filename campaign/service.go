@@ -219,7 +219,8 @@ func (s *Service) listen(ctx context.Context) error {
 }
 
 // resume marks the runs that the last daemon did not finish as unknown, and queues
-// its campaigns again.
+// its campaigns again. A command does its own work and no other: it leaves them to
+// "campaign resume" or to the next daemon.
 func (s *Service) resume() error {
 	unfinished, err := s.store.UnfinishedRuns()
 	if err != nil {
@@ -247,7 +248,7 @@ func (s *Service) resume() error {
 			}
 			continue
 		}
-		if c.State == model.CampaignQueued || c.State == model.CampaignRunning {
+		if !s.cfg.InProcess && (c.State == model.CampaignQueued || c.State == model.CampaignRunning) {
 			c.Running, c.Doing = nil, nil
 			s.enqueue(c)
 		}

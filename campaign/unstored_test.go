@@ -72,3 +72,23 @@ func TestAnEndThatCannotBeStoredIsSeen(t *testing.T) {
 		t.Errorf("resumed: %+v, %v", c, err)
 	}
 }
+
+// TestACommandContinuesNoOtherCampaign: it leaves what a process that died left to whoever
+// asks for it, or to the next daemon.
+func TestACommandContinuesNoOtherCampaign(t *testing.T) {
+	for inProcess, want := range map[bool]int{true: 0, false: 2} {
+		s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler), jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1),
+			cfg: Config{RunsDir: t.TempDir(), InProcess: inProcess}}
+		err := errors.Join(s.store.PutCampaign(model.Campaign{ID: "c-1", State: model.CampaignRunning}), s.store.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignQueued}),
+			s.store.PutCampaign(model.Campaign{ID: "c-3", State: model.CampaignPaused}), s.store.StartRun(model.RunMeta{Campaign: "c-1", Run: "c-1-r0001"}), s.resume())
+		if err != nil || len(s.queue) != want {
+			t.Errorf("in process %v: %d campaigns are queued, want %d: %v", inProcess, len(s.queue), want, err)
+		}
+		if r, err := s.Run(t.Context(), "c-1-r0001"); err != nil || !r.CutShort { // its process is dead, whoever continues
+			t.Errorf("its run: %+v, %v", r, err)
+		}
+		if c, err := s.ResumeCampaign(t.Context(), "c-1"); err != nil || inProcess && (c.State != model.CampaignQueued || len(s.queue) != 1) {
+			t.Errorf("resumed: %+v, %v", c, err)
+		}
+	}
+}

@@ -99,6 +99,12 @@
     return v.failures.length > 0 && v.failures.every((f) => f.class === "documented");
   }
 
+  // target is a campaign's target with its settings.
+  function target(spec) {
+    const args = Object.entries(spec.args || {}).sort().map(([k, v]) => k + "=" + v).join(" ");
+    return spec.target + (args ? " (" + args + ")" : "");
+  }
+
   // shape says what a partition cuts, as the command line does.
   function shape(p) {
     const only = (p.only || []).map((t) => t.proto + (t.port ? "/" + t.port : "") + (t.opening ? "-opening" : "")).join(", ");
@@ -112,12 +118,12 @@
     fill("health", health.checks.filter((c) => !c.ok).map((c) => [cell(c.name, "fail"), cell(c.detail)]),
       health.checks.length + " parts are checked, and all are well: " + health.checks.map((c) => c.name + " (" + c.detail + ")").join(", ") + ".");
     fill("schedules", schedules.items.map((s) => [
-      cell(s.name), cell(s.campaign.target), cell(s.cron ? s.cron + (s.timeZone ? " " + s.timeZone : "") : new Date(s.at).toLocaleString()),
+      cell(s.name), cell(target(s.campaign)), cell(s.cron ? s.cron + (s.timeZone ? " " + s.timeZone : "") : new Date(s.at).toLocaleString()),
       cell(s.paused ? "paused" : s.next ? new Date(s.next).toLocaleString() : "never"), cell(s.last ? link(s.last, "#" + s.last) : ""), cell(s.note),
     ]), "None: netsplit campaign schedule makes one.");
     if (!shown && campaigns.items.length) shown = campaigns.items[0].id;
     fill("campaigns", campaigns.items.map((c) => [
-      cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(c.spec.target), cell(c.spec.strategy),
+      cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(target(c.spec)), cell(c.spec.strategy),
       cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()), cell(c.reason), cell(forCampaign(c)),
     ]), "None yet: netsplit campaign TARGET starts one.");
     const sameCause = Map.groupBy(findings.items, (f) => f.causeId);

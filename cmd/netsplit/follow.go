@@ -53,6 +53,11 @@ func (d *daemonFlags) work(c *cobra.Command, runsDir string, start func(ctx cont
 	if dir == "" {
 		p.stop += ", or netsplit campaign cancel " + camp.ID
 	}
+	if dir != "" {
+		if err := sayInterrupted(ctx, cl, camp.ID, p); err != nil {
+			return err
+		}
+	}
 	if begun != nil {
 		begun(p, camp)
 	}
@@ -60,6 +65,22 @@ func (d *daemonFlags) work(c *cobra.Command, runsDir string, start func(ctx cont
 		return err
 	}
 	return tell(made{client: cl, campaign: camp, place: d.place(dir), interrupted: ctx.Err() != nil})
+}
+
+// sayInterrupted tells of campaigns that a process which died left in the store.
+func sayInterrupted(ctx context.Context, cl *client.Client, but string, p *progress) error {
+	for _, state := range []model.CampaignState{model.CampaignRunning, model.CampaignQueued} {
+		left, err := cl.Campaigns(ctx, wire.CampaignFilter{State: string(state)}, 0, "")
+		if err != nil {
+			return err
+		}
+		for _, c := range left.Items {
+			if c.ID != but {
+				p.say("campaign %s was interrupted; to continue it: netsplit campaign resume %s", c.ID, c.ID)
+			}
+		}
+	}
+	return nil
 }
 
 // uploaded is what a daemon calls a target: one that the user names by a path is

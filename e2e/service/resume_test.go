@@ -1,6 +1,8 @@
 package service
 
 import (
+	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,50 @@ import (
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
+
+// TestResumeAfterAKilledCommand: another command leaves the campaign alone and says how it is
+// continued, and it continues with the runs that it had.
+func TestResumeAfterAKilledCommand(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := t.TempDir()
+	args := []string{"campaign", gossip(t), "--runs-dir", dir, "--strategy", "random", "--clean", "1", "--labs", "2", "--seed", "3", "--progress", "plain"}
+	p := harness.Start(t, append(args, "--faults", "5")...)
+	done := func() []string {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(dir, "c-*", "*", rundir.SummaryFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	harness.Until(t, 2*time.Minute, "a run is judged", func() error {
+		if len(done()) == 0 {
+			return errors.New("none yet")
+		}
+		return nil
+	})
+	p.Kill()
+	before := done()
+	id := filepath.Base(filepath.Dir(filepath.Dir(before[0])))
+	other := harness.Start(t, append(args, "--faults", "1")...).Wait(t, 2*time.Minute)
+	if other.Code == 1 || !strings.Contains(other.Stderr, "netsplit campaign resume "+id) {
+		t.Errorf("another campaign: %s", other)
+	}
+	if now := harness.Records(t, dir, id); len(now) != len(before) {
+		t.Errorf("%d runs of the killed one, there were %d", len(now), len(before))
+	}
+	again := harness.Start(t, "campaign", "resume", id, "--runs-dir", dir, "--progress", "plain").Wait(t, 3*time.Minute)
+	if again.Code == 1 || !strings.Contains(again.Stdout, "campaign "+id) || !strings.Contains(again.Stdout, ": done after ") {
+		t.Fatalf("resumed: %s", again)
+	}
+	scenarios := map[string]bool{}
+	for _, r := range harness.Records(t, dir, id) {
+		scenarios[r.Scenario.ID] = true
+	}
+	if len(scenarios) != 6 {
+		t.Errorf("%d scenarios were run, want 6", len(scenarios))
+	}
+}
 
 // TestResumeAfterFullDisk: a campaign whose disk becomes full says so, and what has
 // passed is whole. Once there is room it goes on, and makes all the runs that it was
