@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"netsplit/model"
 )
@@ -133,8 +134,8 @@ func alike(a, b *model.Campaign) bool {
 
 // NoteFinding keeps what somebody writes about a failure, for all campaigns; "" forgets it.
 func (s *Service) NoteFinding(ctx context.Context, history, text string) (model.FindingHistory, error) {
-	if len(text) > model.MaxNote {
-		return model.FindingHistory{}, fmt.Errorf("%w: the note has %d bytes, more than %d", model.ErrInvalid, len(text), model.MaxNote)
+	if n := utf8.RuneCountInString(text); n > model.MaxNote {
+		return model.FindingHistory{}, fmt.Errorf("%w: the note has %d characters, more than %d", model.ErrInvalid, n, model.MaxNote)
 	}
 	list, err := s.FindingHistories(ctx, "")
 	if err != nil {

@@ -117,6 +117,9 @@ func (s *Service) recorded(ctx context.Context, root *os.Root) ([]kept, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if row.Ended.IsZero() { // of an earlier version
+			row.Ended = row.Started
+		}
 		k := kept{RunRow: row, needed: named[row.Run] || open[row.Campaign]}
 		if k.bytes, err = sizeOf(root, filepath.Join(row.Campaign, row.Run)); err != nil {
 			return nil, err

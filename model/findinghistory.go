@@ -42,7 +42,7 @@ type FindingNote struct {
 	At   time.Time `json:"at"`
 }
 
-// MaxNote bounds a note, in bytes.
+// MaxNote bounds a note, in characters.
 const MaxNote = 2000
 
 // HistoryID is "h-" and a hash of what makes a failure the same in all campaigns.

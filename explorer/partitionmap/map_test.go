@@ -54,6 +54,8 @@ func TestARowForEachTypeOnEachLink(t *testing.T) {
 	l.packet("n1", "n2", pass, []string{"ping"})
 	two := l.packet("n1", "n2", drop, []string{"ping", "vote"})
 	l.packet("n1", "n2", drop, nil, two...) // retransmitted, and dropped again: met once
+	once := l.packet("n3", "n1", pass, []string{"done"})
+	l.packet("n3", "n1", drop, nil, once...) // it had arrived: its acknowledgement was lost
 	l.packet("n2", "n1", model.Decision{Action: model.ResetConn, Reason: model.ReasonAcross}, []string{"ping"})
 	l.packet("n2", "n1", model.Decision{Action: model.Refuse, Reason: model.ReasonOpen, Fault: 2}, []string{"vote"})
 	l.packet("n2", "n1", model.Decision{Action: model.Refuse, Reason: "link-down"}, []string{"vote"}) // no fault of ours
@@ -66,6 +68,7 @@ func TestARowForEachTypeOnEachLink(t *testing.T) {
 	l.packet("n1", "n3", drop, []string{"late"})
 	want := []model.MapRow{
 		{Type: "append", From: "n3", To: "n2", Seen: 1, Met: map[model.MetKind]int{model.MetCrash: 1, model.MetDisk: 1}},
+		{Type: "done", From: "n3", To: "n1", Seen: 1},
 		{Type: "ping", From: "n1", To: "n2", Seen: 2, Met: map[model.MetKind]int{model.MetCut: 1}},
 		{Type: "ping", From: "n2", To: "n1", Seen: 1, Met: map[model.MetKind]int{model.MetCut: 1}},
 		{Type: "vote", From: "n1", To: "n2", Seen: 1, Met: map[model.MetKind]int{model.MetCut: 1}},

@@ -27,7 +27,7 @@ func (k key) compare(o key) int {
 // It knows what the gate refused. What a switch drops by its rules nobody reads.
 func Of(s model.Scenario, events []model.Event, decisions []model.Decision) []model.MapRow {
 	rows, byNum, met := map[key]*model.MapRow{}, map[uint64]*model.MapRow{}, map[uint64]map[model.MetKind]bool{}
-	on := map[uint64][]uint64{} // messages by frame
+	var frames []*model.HeldPacket // in order
 	running := false
 	for i := range events {
 		switch e := &events[i]; e.Kind {
@@ -46,7 +46,7 @@ func Of(s model.Scenario, events []model.Event, decisions []model.Decision) []mo
 			}
 		case model.EventPacket:
 			if p := e.Packet; p != nil {
-				on[p.Frame] = slices.Concat(p.Messages, p.Again)
+				frames = append(frames, p)
 			}
 		}
 	}
@@ -66,12 +66,27 @@ func Of(s model.Scenario, events []model.Event, decisions []model.Decision) []mo
 			r.Met[k]++
 		}
 	}
+	stopped := map[uint64]string{} // why a frame did not pass
+	for i := range decisions {
+		if d := &decisions[i]; d.Frame != 0 && (d.Action == model.Refuse || d.Action == model.ResetConn) {
+			stopped[d.Frame] = d.Reason
+		}
+	}
+	on, passed := map[uint64][]uint64{}, map[uint64]bool{} // messages
+	for _, p := range frames {
+		all := slices.Concat(p.Messages, p.Again)
+		on[p.Frame] = all
+		switch why, dropped := stopped[p.Frame]; {
+		case !dropped:
+			for _, n := range all {
+				passed[n] = true
+			}
+		case why == model.ReasonAcross: // a message that passed before is carried once more: it was not kept back
+			meet(model.MetCut, slices.DeleteFunc(slices.Clone(all), func(n uint64) bool { return passed[n] })...)
+		}
+	}
 	for i := range decisions {
 		d := &decisions[i]
-		dropped := d.Action == model.Refuse || d.Action == model.ResetConn
-		if dropped && d.Reason == model.ReasonAcross {
-			meet(model.MetCut, on[d.Frame]...)
-		}
 		do := model.Fault{}
 		if at := max(d.Fault, d.Step) - 1; at >= 0 && at < len(s.Steps) {
 			do = s.Steps[at].Do
