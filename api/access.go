@@ -29,7 +29,8 @@ const (
 	nobody   level = iota
 	stranger       // known, and not allowed in
 	reader         // may look
-	operator       // may look, and end or pause what runs
+	operator       // may look, write notes, and end or pause what runs
+	starter        // may do that, and start and schedule campaigns on targets that are there
 	owner          // may do everything
 )
 
@@ -44,14 +45,15 @@ type Access struct {
 	file  string // of the read token
 	url   string // where browsers find the daemon
 
-	mu    sync.Mutex
-	read  secret
-	pages tickets // one-time addresses of the page
-	tabs  tickets // browsers that came by one
-	// controls are the credentials of pages that may operate. A page has its own in the
-	// fragment of its address, which no browser sends, and keeps it for itself: a cookie
-	// would go to all other ports of the host.
-	pagesWithControls, controls tickets
+	mu   sync.Mutex
+	read secret
+	tabs tickets // browsers that came by the one-time address of a page
+	// pages are these addresses, by what the page may do.
+	pages map[level]tickets
+	// controls are the credentials of pages that may do more than read, by what. A page has
+	// its own in the fragment of its address, which no browser sends, and keeps it for itself:
+	// a cookie would go to all other ports of the host.
+	controls map[level]tickets
 }
 
 // secret is the hash of a secret, so that comparing takes the same time
@@ -76,7 +78,9 @@ const (
 // the folder, mode 700, that keeps the read-only token. url is where browsers
 // reach the daemon, "" for nowhere.
 func NewAccess(token, dir, url string) (*Access, error) {
-	a := &Access{file: filepath.Join(dir, readTokenFile), url: url, pages: tickets{}, tabs: tickets{}, pagesWithControls: tickets{}, controls: tickets{}}
+	a := &Access{file: filepath.Join(dir, readTokenFile), url: url, tabs: tickets{},
+		pages:    map[level]tickets{reader: {}, operator: {}, starter: {}},
+		controls: map[level]tickets{operator: {}, starter: {}}}
 	if token != "" {
 		a.token = secretOf(token)
 	}
@@ -123,8 +127,8 @@ func (a *Access) readToken(other bool) (string, error) {
 }
 
 // page returns an address that opens the page once, in a browser that is then
-// let in to read, or also to operate.
-func (a *Access) page(controls bool) (string, time.Time, error) {
+// let in as a reader; the page itself may do what the level allows.
+func (a *Access) page(may level) (string, time.Time, error) {
 	if a.url == "" {
 		return "", time.Time{}, errors.New("this daemon has no address for a browser")
 	}
@@ -133,11 +137,13 @@ func (a *Access) page(controls bool) (string, time.Time, error) {
 	defer a.mu.Unlock()
 	end := a.clock().Add(pageLimit)
 	address := a.url + enterPath + "?" + url.Values{"code": {code}}.Encode()
-	if controls {
-		a.pagesWithControls.add(code, a.clock(), end)
-		return address + "#controls=" + controlOf(code), end, nil
+	a.pages[may].add(code, a.clock(), end)
+	switch may {
+	case operator:
+		address += "#controls=" + controlOf(code)
+	case starter:
+		address += "#start=" + controlOf(code)
 	}
-	a.pages.add(code, a.clock(), end)
 	return address, end, nil
 }
 
@@ -154,10 +160,14 @@ func (s *server) enter(w http.ResponseWriter, r *http.Request) {
 	code := r.URL.Query().Get("code")
 	a.mu.Lock()
 	now := a.clock()
-	good := r.Method == http.MethodGet && a.pages.take(code, now)
-	if !good && r.Method == http.MethodGet && a.pagesWithControls.take(code, now) {
-		good = true
-		a.controls.add(controlOf(code), now, now.Add(tabLimit))
+	good := false
+	for may, pages := range a.pages {
+		if r.Method == http.MethodGet && pages.take(code, now) {
+			good = true
+			if may != reader {
+				a.controls[may].add(controlOf(code), now, now.Add(tabLimit))
+			}
+		}
 	}
 	tab := rand.Text()
 	if good {
@@ -205,14 +215,18 @@ func (a *Access) of(r *http.Request) level {
 	defer a.mu.Unlock()
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, specified, _ := strings.Cut(auth, " ")
-		got := secretOf(strings.TrimSpace(specified))
-		// Both are compared always: how long it takes tells nothing.
-		full, read, operate := a.token.is(got), a.read.is(got), a.controls.has(strings.TrimSpace(specified), a.clock())
+		specified = strings.TrimSpace(specified)
+		got := secretOf(specified)
+		// All are compared always: how long it takes tells nothing.
+		full, read := a.token.is(got), a.read.is(got)
+		operate, start := a.controls[operator].has(specified, a.clock()), a.controls[starter].has(specified, a.clock())
 		switch {
 		case !strings.EqualFold(scheme, "Bearer"):
 			return nobody
 		case full:
 			return owner
+		case start:
+			return starter
 		case operate:
 			return operator
 		case read:

@@ -86,8 +86,15 @@ func TestNobodyIsLetInWithoutCredentials(t *testing.T) {
 	}
 }
 
-// TestAPageMayOperate what runs, once its address was opened, and nothing else.
+// TestAPageMayOperate what runs, or also start campaigns, once its address was opened, and
+// nothing else.
 func TestAPageMayOperate(t *testing.T) {
+	for _, may := range []string{"controls", "start"} {
+		t.Run(may, func(t *testing.T) { pageMay(t, may) })
+	}
+}
+
+func pageMay(t *testing.T, may string) {
 	f := newFake(t)
 	routes := http.NewServeMux()
 	srv := start(t, routes)
@@ -97,13 +104,13 @@ func TestAPageMayOperate(t *testing.T) {
 	routes.Handle("/", handler(t, f, func(c *api.Config) { c.Access = acc }))
 	page := func(query string) (address, credential string) {
 		url, _ := expect(t, srv, 200, "POST", "/v1/access/page"+query, "", "Authorization: Bearer "+token)["url"].(string)
-		address, credential, _ = strings.Cut(strings.TrimPrefix(url, srv.URL), "#controls=")
+		address, credential, _ = strings.Cut(strings.TrimPrefix(url, srv.URL), "#"+may+"=")
 		return address, credential
 	}
 	if _, credential := page(""); credential != "" {
 		t.Error("an address that is to read alone has a credential to operate")
 	}
-	address, credential := page("?controls=true")
+	address, credential := page("?" + may + "=true")
 	bearer := "Authorization: Bearer " + credential
 	expect(t, srv, 401, "POST", "/v1/reset", "", bearer) // the address was not opened yet
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -122,7 +129,10 @@ func TestAPageMayOperate(t *testing.T) {
 	}
 	for _, op := range operations(t) {
 		method, path, _ := strings.Cut(op, " ")
-		mine := strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || method == "DELETE" && (strings.HasPrefix(path, "/v1/campaigns/") || strings.HasPrefix(path, "/v1/partitions/")) || path == "/v1/reset"
+		mine := strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || method == "DELETE" && (strings.HasPrefix(path, "/v1/campaigns/") || strings.HasPrefix(path, "/v1/partitions/")) || path == "/v1/reset" || strings.HasSuffix(path, "/note")
+		if may == "start" {
+			mine = mine || op == "POST /v1/campaigns" || strings.HasPrefix(path, "/v1/schedules/")
+		}
 		if path == "/v1/events" {
 			continue
 		}
@@ -130,7 +140,7 @@ func TestAPageMayOperate(t *testing.T) {
 		if refused := res.StatusCode == 403; refused == (mine || method == "GET" || strings.HasSuffix(path, "/query")) {
 			t.Errorf("%s: %d %s", op, res.StatusCode, body)
 		}
-		if res, _ := do(t, srv, method, path, "", "Cookie: "+cookie.Name+"="+cookie.Value); mine && res.StatusCode != 403 {
+		if res, _ := do(t, srv, method, path, "", "Cookie: "+cookie.Name+"="+cookie.Value); mine && method != "GET" && res.StatusCode != 403 {
 			t.Errorf("%s with the cookie alone: %d", op, res.StatusCode)
 		}
 	}

@@ -174,7 +174,7 @@ func TestReadEverything(t *testing.T) {
 		"/healthz":                    `"ok":true`,
 		"/metrics":                    `netsplit_build_info{`,
 		"/":                           `<title>netsplit</title>`,
-		"/static/page.js":             `"use strict"`,
+		"/static/page.js":             `import { ask`,
 	} {
 		res, err := http.Get(srv.URL + path)
 		if err != nil {

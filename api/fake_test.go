@@ -248,6 +248,35 @@ func (f *fakeService) Targets(context.Context) ([]model.KnownTarget, error) {
 	return f.targets, nil
 }
 
+func (f *fakeService) Target(_ context.Context, ref string) (*model.Target, error) {
+	if ref != "gossip" && ref != "gossip@1.1" {
+		return nil, fmt.Errorf("%w: no target %s", model.ErrNotFound, ref)
+	}
+	return &model.Target{Name: "gossip", Title: "Gossip <three> nodes", Release: "1.1", Nodes: []model.NodeID{"n1", "n2"}, Clients: []model.NodeID{"c1"},
+		Software: &model.Software{Versions: []string{"1.0", "1.1"}}, Args: map[string]model.TargetArg{"rate": {Default: "70", Help: "writes per second"}},
+		Workloads: []model.Workload{{}}}, f.fail
+}
+
+// LiveState: c-live-r0001 is under way and has more events with each look.
+func (f *fakeService) LiveState(_ context.Context, run string, after uint64) (model.LiveState, error) {
+	if run != "c-live-r0001" {
+		return model.LiveState{}, fmt.Errorf("%w: run %s has ended", model.ErrConflict, run)
+	}
+	l := model.LiveState{Campaign: "c-live", Run: run, Target: "gossip", Phase: model.DoingWorkload, At: time.Duration(after+10) * time.Second,
+		Nodes: []model.NodeID{"n1", "n2"}, Clients: []model.NodeID{"c1"}, Last: after + 4,
+		Cuts: []model.LiveCut{{Name: "step 1", InForce: true, Partition: model.Partition{Shape: model.Complete, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Effect: model.Drop}}}}
+	for i, e := range []model.LiveEvent{
+		{Kind: model.LiveMessage, From: "n1", To: "n2", Type: "text <b>JOIN</b>", Bytes: 12, Action: model.Pass},
+		{Kind: model.LiveCutDone, Name: "step 1", Text: "cut n1 | n2"},
+		{Kind: model.LiveMessage, From: "n2", To: "n1", Type: "text PING", Bytes: 4, Action: model.Refuse},
+		{Kind: model.LiveServer, Host: "n2", Text: "kill server"},
+	} {
+		e.Num, e.At = after+uint64(i)+1, l.At-time.Duration(4-i)*time.Second
+		l.Events = append(l.Events, e)
+	}
+	return l, f.fail
+}
+
 func (f *fakeService) UploadTarget(_ context.Context, archive []byte) (model.KnownTarget, error) {
 	t := model.KnownTarget{Name: fmt.Sprintf("gossip:%012d", len(archive)), Uploaded: true, Newest: true}
 	f.targets = append(f.targets, t)

@@ -63,7 +63,10 @@ func (s *server) guard(next http.Handler) http.Handler {
 			writeProblem(w, http.StatusForbidden, "This credential is read-only. Use the command line as the daemon's own user, or the full token (serve --token-file).")
 			return
 		case may == operator && !reads(r) && !operates(r):
-			writeProblem(w, http.StatusForbidden, "A page may only pause, resume and cancel campaigns, and heal. Use the command line as the daemon's own user, or the full token (serve --token-file).")
+			writeProblem(w, http.StatusForbidden, "This page may only pause, resume and cancel campaigns, heal, and write notes. To start campaigns, open the address of netsplit access page --start; for the rest, use the command line as the daemon's own user, or the full token (serve --token-file).")
+			return
+		case may == starter && !reads(r) && !operates(r) && !starts(r):
+			writeProblem(w, http.StatusForbidden, "A page may start, schedule, pause, resume and cancel campaigns, heal, and write notes, and nothing else. Use the command line as the daemon's own user, or the full token (serve --token-file).")
 			return
 		case may != nobody:
 			r = r.WithContext(context.WithValue(r.Context(), trustKey{}, true))
@@ -82,9 +85,15 @@ func reads(r *http.Request) bool {
 
 // operated are the requests, beside those that read, that an operator may send: they start
 // nothing that the owner had not started.
-var operated = regexp.MustCompile(`^(POST /v1/campaigns/[a-z0-9-]+/(pause|resume)|DELETE /v1/campaigns/[a-z0-9-]+|DELETE /v1/partitions/[a-z0-9-]+|POST /v1/reset)$`)
+var operated = regexp.MustCompile(`^(POST /v1/campaigns/[a-z0-9-]+/(pause|resume)|DELETE /v1/campaigns/[a-z0-9-]+|DELETE /v1/partitions/[a-z0-9-]+|PUT /v1/finding-histories/[a-z0-9-]+/note|POST /v1/reset)$`)
 
 func operates(r *http.Request) bool { return operated.MatchString(r.Method + " " + r.URL.Path) }
+
+// started are those that a starter may send as well. They name targets that the daemon has,
+// and cannot bring one along: uploading is the owner's.
+var started = regexp.MustCompile(`^(POST /v1/campaigns|(PUT|DELETE) /v1/schedules/[a-z0-9-]+)$`)
+
+func starts(r *http.Request) bool { return started.MatchString(r.Method + " " + r.URL.Path) }
 
 func (s *server) unauthorized(w http.ResponseWriter, detail string) {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="netsplit"`)

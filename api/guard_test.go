@@ -90,7 +90,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 // The page asks nobody else, and puts nothing that a target chose into markup.
 func TestPageIsSelfContained(t *testing.T) {
 	srv := serve(t, newFake(t))
-	for _, path := range []string{"/", "/static/page.js", "/static/page.css"} {
+	for _, path := range []string{"/", "/static/page.css", "/static/page.js", "/static/ask.js", "/static/live.js", "/static/start.js"} {
 		res, err := http.Get(srv.URL + path)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestPageIsSelfContained(t *testing.T) {
 			t.Fatalf("%s: %d, %d bytes, %v", path, res.StatusCode, len(b), err)
 		}
 		for _, bad := range []string{"http://", "https://", `="//`, "@import", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("} {
-			if strings.Contains(string(b), bad) {
+			if text := strings.ReplaceAll(string(b), `"http://www.w3.org/2000/svg"`, ""); strings.Contains(text, bad) {
 				t.Errorf("%s contains %s", path, bad)
 			}
 		}
@@ -178,7 +178,7 @@ func TestThePageOperates(t *testing.T) {
 		}
 		return dom
 	}
-	if dom := open(""); strings.Contains(dom, "<button") || !strings.Contains(dom, "c-2") {
+	if dom := open(""); strings.Contains(dom, "aria-label=\"Pause") || strings.Contains(dom, "Heal everything") || !strings.Contains(dom, `<section id="start" aria-labelledby="h-start" hidden="">`) || !strings.Contains(dom, "c-2") {
 		t.Errorf("a page that may read alone: %s", dom)
 	}
 	if dom := open("?controls=true"); !strings.Contains(dom, `aria-label="Cancel c-2"`) || strings.Contains(dom, `aria-label="Pause c-1"`) || !strings.Contains(dom, "Heal everything</button>") {
@@ -188,8 +188,9 @@ func TestThePageOperates(t *testing.T) {
 	url, _ := expect(t, srv, 200, "POST", "/v1/access/page?controls=true", "", "Authorization: Bearer "+token)["url"].(string)
 	enter, credential, _ := strings.Cut(strings.TrimPrefix(url, srv.URL), "#")
 	routes.HandleFunc("/click", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Replace(string(page), `<script src="/static/page.js"></script>`, `<script>fetch("`+enter+`").then(() => {
+		_, _ = io.WriteString(w, strings.Replace(string(page), `<script type="module" src="/static/page.js"></script>`, `<script>fetch("`+enter+`").then(() => {
 			const s = document.createElement("script");
+			s.type = "module";
 			s.src = "/static/page.js";
 			document.body.append(s);
 			setTimeout(() => document.querySelector('button[aria-label="Pause c-2"]').click(), 1500);
@@ -198,6 +199,75 @@ func TestThePageOperates(t *testing.T) {
 	dom, _ := browser.Open(t, srv.URL+"/click#"+credential, "--dump-dom")
 	if c, err := f.GetCampaign("c-2"); err != nil || c.State != model.CampaignPaused || !strings.Contains(dom, `aria-label="Resume c-2"`) {
 		t.Errorf("after a click it is %s, %v: %s", c.State, err, dom)
+	}
+}
+
+// TestThePageStartsCampaigns: a page that may start campaigns has a form, made of the
+// target's settings, and what it asks for is started.
+func TestThePageStartsCampaigns(t *testing.T) {
+	f := newFake(t)
+	f.targets = []model.KnownTarget{{Name: "gossip"}}
+	page, err := os.ReadFile("static/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := http.NewServeMux()
+	srv := start(t, routes)
+	acc := access(t, t.TempDir(), srv.URL)
+	routes.Handle("/", handler(t, f, func(c *api.Config) { c.Access = acc }))
+	url, _ := expect(t, srv, 200, "POST", "/v1/access/page?start=true", "", "Authorization: Bearer "+token)["url"].(string)
+	enter, credential, _ := strings.Cut(strings.TrimPrefix(url, srv.URL), "#")
+	routes.HandleFunc("/fill", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Replace(string(page), `<script type="module" src="/static/page.js"></script>`, `<script>fetch("`+enter+`").then(() => {
+			const s = document.createElement("script");
+			s.type = "module";
+			s.src = "/static/page.js";
+			document.body.append(s);
+			setTimeout(() => {
+				const form = document.getElementById("start-form").elements;
+				form.namedItem("strategy").value = "random";
+				form.namedItem("runs").value = "7";
+				form.namedItem("setting rate").value = "90";
+				form.namedItem("go").click();
+			}, 1500);
+		})</script>`, 1))
+	})
+	dom, _ := browser.Open(t, srv.URL+"/fill#"+credential, "--dump-dom")
+	for _, want := range []string{"Gossip &lt;three&gt; nodes", "writes per second", `placeholder="70"`, `<option value="1.0">`, "Started c-new-1"} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("no %s in %s", want, dom)
+		}
+	}
+	c, err := f.GetCampaign("c-new-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Spec; s.Target != "gossip@1.1" || s.Strategy != model.StrategyRandom || s.Runs != 7 || s.Args["rate"] != "90" {
+		t.Errorf("started %+v", s)
+	}
+}
+
+// TestThePageShowsWhatRuns: the run that is under way has a picture and a matrix, in which
+// nothing of the system under test is markup.
+func TestThePageShowsWhatRuns(t *testing.T) {
+	f := newFake(t)
+	if err := f.PutCampaign(model.Campaign{ID: "c-live", State: model.CampaignRunning, Created: t0, Running: []string{"c-live-r0001", "c-live-r0002"}}); err != nil {
+		t.Fatal(err)
+	}
+	routes := http.NewServeMux()
+	srv := start(t, routes)
+	acc := access(t, t.TempDir(), srv.URL)
+	routes.Handle("/", handler(t, f, func(c *api.Config) { c.Access = acc }))
+	url, _ := expect(t, srv, 200, "POST", "/v1/access/page", "", "Authorization: Bearer "+token)["url"].(string)
+	dom, console := browser.Open(t, url, "--dump-dom")
+	for _, want := range []string{"c-live-r0001 on gossip: workload", `<g class="message drop">`, "cut now: complete n1 | n2", `<td class="cut" title="n1 to n2: step 1">cut</td>`,
+		"&lt;b&gt;JOIN&lt;/b&gt;", "server: n2 kill server", `<rect class="cut"`} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("no %s in %s", want, dom)
+		}
+	}
+	if strings.Contains(dom, "c-live-r0002 on") || strings.Contains(console, "TypeError") {
+		t.Errorf("a run that has ended has a picture, or the page fails: %s", console)
 	}
 }
 

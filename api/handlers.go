@@ -193,6 +193,19 @@ func (s *server) getRun(ctx context.Context, in *IDParam) (*body[wire.Run], erro
 	return &body[wire.Run]{wire.FromRun(r)}, nil
 }
 
+type liveInput struct {
+	IDParam
+	After uint64 `query:"after" doc:"Number of the last event that you saw; 0 or absent: all that are kept"`
+}
+
+func (s *server) liveState(ctx context.Context, in *liveInput) (*body[wire.LiveState], error) {
+	l, err := s.Service.LiveState(ctx, in.ID, in.After)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.LiveState]{wire.FromLiveState(l)}, nil
+}
+
 type queryInput struct {
 	IDParam
 	wire.Query

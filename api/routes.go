@@ -93,7 +93,7 @@ func openAPIConfig() huma.Config {
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer", Description: "The token of serve --token-file, or the read-only token of netsplit access read-token (GET, and POST of queries). " +
 			"Not needed on the daemon's Unix socket, which is for its own user and root."},
-		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "Cookie of a browser that opened the address of netsplit access page; GET, and POST of queries. With --controls its page has a bearer token that also pauses, resumes and cancels campaigns, and heals."},
+		"page": {Type: "apiKey", In: "cookie", Name: "netsplit-PORT", Description: "Cookie of a browser that opened the address of netsplit access page; GET, and POST of queries. With --controls its page has a bearer token that also pauses, resumes and cancels campaigns, heals, and writes notes; with --start one that also starts and schedules campaigns."},
 	}
 	c.Security = []map[string][]string{{"token": {}}, {"page": {}}}
 	return c
@@ -114,6 +114,7 @@ func (s *server) routes() {
 	s.scheduleRoutes()
 	get(s, "/v1/runs", "list-all-runs", "List runs: the newest campaign's first, and of each the last one started first", s.listRuns)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
+	get(s, "/v1/runs/{id}/live", "watch-run", "Show a run that is under way: its cuts, and its last messages and faults", s.liveState)
 	get(s, "/v1/runs/{id}/query", "query-run", "Ask the record of a run with SQL", s.queryRun)
 	post(s, "/v1/runs/{id}/query", "query-run-long", "Ask the record of a run with SQL; needs read access only, as GET", http.StatusOK, s.queryRunLong)
 	s.fileRoutes()
@@ -218,11 +219,22 @@ func (s *server) getHealth(ctx context.Context, _ *none) (*healthOutput, error) 
 }
 
 type accessPageInput struct {
-	Controls bool `query:"controls" doc:"The page may also pause, resume and cancel campaigns, and heal"`
+	Controls bool `query:"controls" doc:"The page may also pause, resume and cancel campaigns, heal, and write notes about failures"`
+	Start    bool `query:"start" doc:"The page may do what controls allows, and start and schedule campaigns on targets that the daemon has"`
+}
+
+func (in *accessPageInput) level() level {
+	switch {
+	case in.Start:
+		return starter
+	case in.Controls:
+		return operator
+	}
+	return reader
 }
 
 func (s *server) accessPage(_ context.Context, in *accessPageInput) (*body[wire.AccessPage], error) {
-	url, until, err := s.Access.page(in.Controls)
+	url, until, err := s.Access.page(in.level())
 	if err != nil {
 		return nil, newProblem(http.StatusConflict, err.Error()+": start it with --listen.")
 	}

@@ -43,6 +43,9 @@ type Service interface {
 	// campaign of the filter that does not exist is ErrNotFound.
 	Runs(ctx context.Context, f model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error)
 	Run(ctx context.Context, id string) (model.RunSummary, error)
+	// LiveState is what a run under way shows; of its events it has those after the given
+	// number. A run that has ended is a conflict.
+	LiveState(ctx context.Context, id string, after uint64) (model.LiveState, error)
 	// RunFile opens a file of the run's directory; the name is one of RunFiles.
 	// A file that is not regular, or that a link leads to, is a conflict.
 	RunFile(ctx context.Context, id, name string) (*os.File, error)
@@ -74,6 +77,8 @@ type Service interface {
 
 	// Targets lists the targets that campaigns can name.
 	Targets(ctx context.Context) ([]model.KnownTarget, error)
+	// Target is one of them, with the settings and times of its file.
+	Target(ctx context.Context, ref string) (*model.Target, error)
 	// UploadTarget keeps the target that a tar archive holds.
 	UploadTarget(ctx context.Context, archive []byte) (model.KnownTarget, error)
 	// DeleteTarget deletes an upload, NAME:VERSION. One in use is a conflict.

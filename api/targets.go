@@ -24,6 +24,7 @@ type uploadInput struct {
 
 func (s *server) targetRoutes() {
 	get(s, "/v1/targets", "list-targets", "List the targets that campaigns can name", s.listTargets)
+	get(s, "/v1/targets/{name}", "get-target", "Show a target: its settings, releases and hosts", s.getTarget)
 	op := operation(http.MethodPost, "/v1/targets", "upload-target", "Upload a target", http.StatusOK)
 	op.MaxBodyBytes, op.BodyReadTimeout = maxUpload, uploadTime
 	op.Description = "The body is a tar archive of the target's folder, optionally compressed by gzip: target.yaml and the files beside it, at most 32 MiB " +
@@ -41,6 +42,16 @@ func (s *server) listTargets(ctx context.Context, _ *none) (*body[wire.Targets],
 		return nil, fromService(err)
 	}
 	return &body[wire.Targets]{wire.Targets{Items: wire.All(list, fromTarget)}}, nil
+}
+
+func (s *server) getTarget(ctx context.Context, in *struct {
+	Name string `path:"name" maxLength:"256" doc:"As the list has it, with @ and a release of its software if needed" example:"redis-sentinel"`
+}) (*body[wire.TargetDetail], error) {
+	t, err := s.Service.Target(ctx, in.Name)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.TargetDetail]{wire.FromTarget(in.Name, t)}, nil
 }
 
 func (s *server) uploadTarget(ctx context.Context, in *uploadInput) (*body[wire.Target], error) {

@@ -38,12 +38,14 @@ func (r *labRunner) run(ctx context.Context, w model.WorkItem) (model.RunSummary
 		return model.RunSummary{}, context.Cause(ctx)
 	}
 	defer func() { r.testbeds <- b }()
+	defer r.s.setView(w.Run, nil)
 
 	dir := r.s.runDir(w.Campaign, w.Run)
 	began := time.Now()
 	ev, err := run.Execute(ctx, run.Config{WorkItem: w, Dir: dir,
 		Kit: r.kit, Testbed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version,
-		Doing: func(what string) { r.s.runDoes(w.Campaign, w.Run, what) }})
+		Doing: func(what string) { r.s.runDoes(w.Campaign, w.Run, what) },
+		Watch: func(live func(uint64) model.LiveState) { r.s.setView(w.Run, live) }})
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
 	}

@@ -114,9 +114,10 @@ type Service struct {
 	events   []model.ServiceEvent
 	before   uint64 // number before that of this daemon's first event
 	subs     map[chan struct{}]bool
-	testbeds []*testbed.Testbed             // that exist now
-	switches map[model.DatapathID]time.Time // last change of connection
-	mapCount model.MapCount                 // of the campaign that finished a run last
+	testbeds []*testbed.Testbed                            // that exist now
+	switches map[model.DatapathID]time.Time                // last change of connection
+	mapCount model.MapCount                                // of the campaign that finished a run last
+	views    map[string]func(after uint64) model.LiveState // by run under way: its live state
 	// unrecorded says why there was no room to record the last run; nil: there was.
 	unrecorded error
 
@@ -147,7 +148,7 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, switches: map[model.DatapathID]time.Time{}, wake: make(chan struct{}, 1), rescheduled: make(chan struct{}, 1),
+		subs: map[chan struct{}]bool{}, switches: map[model.DatapathID]time.Time{}, views: map[string]func(uint64) model.LiveState{}, wake: make(chan struct{}, 1), rescheduled: make(chan struct{}, 1),
 		// More than any earlier daemon can have come to, so that its readers do not
 		// take what is new for what they know.
 		before: uint64(time.Now().UnixMicro())}

@@ -92,6 +92,19 @@ func (s *Service) Targets(ctx context.Context) ([]model.KnownTarget, error) {
 	return out, nil
 }
 
+// Target is a target that campaigns can name.
+func (s *Service) Target(ctx context.Context, ref string) (*model.Target, error) {
+	name, err := s.uploads().Named(ref)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", model.ErrNotFound, err)
+	}
+	t, _, err := s.uploads().Load(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+	}
+	return t, nil
+}
+
 // UploadTarget keeps a target that came as a tar archive.
 func (s *Service) UploadTarget(ctx context.Context, archive []byte) (model.KnownTarget, error) {
 	s.uploading.Lock()

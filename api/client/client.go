@@ -303,6 +303,11 @@ func (c *Client) Run(ctx context.Context, run string) (wire.Run, error) {
 	return get[wire.Run](ctx, c, "/v1/runs/"+id(run))
 }
 
+// LiveState is what a run under way shows, with its events after the given number.
+func (c *Client) LiveState(ctx context.Context, run string, after uint64) (wire.LiveState, error) {
+	return get[wire.LiveState](ctx, c, "/v1/runs/"+id(run)+"/live?after="+strconv.FormatUint(after, 10))
+}
+
 // Report opens the report of a run: HTML.
 func (c *Client) Report(ctx context.Context, run string) (io.ReadCloser, error) {
 	res, err := c.open(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/report", nil, http.Header{})
@@ -415,10 +420,13 @@ func (c *Client) Version(ctx context.Context) (wire.Version, error) {
 }
 
 // AccessPage makes an address that opens the page in a browser, once; with controls, to
-// operate, too.
-func (c *Client) AccessPage(ctx context.Context, controls bool) (wire.AccessPage, error) {
+// operate, too; with start, also to start campaigns.
+func (c *Client) AccessPage(ctx context.Context, controls, start bool) (wire.AccessPage, error) {
 	path := "/v1/access/page"
-	if controls {
+	switch {
+	case start:
+		path += "?start=true"
+	case controls:
 		path += "?controls=true"
 	}
 	return call[wire.AccessPage](ctx, c, http.MethodPost, path, nil, 0)

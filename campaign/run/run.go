@@ -31,6 +31,9 @@ type Config struct {
 	Version string // of netsplit
 	// Doing is told what the run begins to do; nil: nobody is.
 	Doing func(what string)
+	// Watch is given what shows the run's live state, without what the campaign knows, until
+	// the run ends; nil: nobody watches.
+	Watch func(live func(after uint64) model.LiveState)
 }
 
 // Metrics receives what happens in a run, as it happens.
@@ -213,6 +216,13 @@ func (r *run) open(began time.Time) (err error) {
 		}
 	}
 	r.probes = &probes{r: r, last: make(chan struct{})}
+	if r.c.Watch != nil {
+		r.c.Watch(func(after uint64) model.LiveState {
+			out := r.s.live(after)
+			out.Nodes, out.Clients = r.target.Nodes, r.target.Clients
+			return out
+		})
+	}
 	return nil
 }
 

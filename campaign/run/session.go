@@ -54,6 +54,7 @@ type session struct {
 	disks    diskFaults
 	gateCuts []*gateCut // of the scenario's steps, in the order in which they began
 	recent   []letGo    // released within the last agent.Edge
+	lately   lately
 
 	cuts        map[string]*ruleCut // cuts of a script, by name
 	faulty      bool                // message faults act, or may
@@ -114,6 +115,7 @@ func (s *session) event(at time.Duration, e model.Event) []model.Decision {
 	s.last = s.Number()
 	e.Num, e.At = s.last, at
 	s.rec.Append(rundir.EventsFile, e)
+	s.lately.event(e)
 	ds := s.engine.Step(e)
 	s.wind()
 	return ds
@@ -245,6 +247,7 @@ func (s *session) Mirror(at time.Time, frame []byte) {
 		s.ports.passed(&step.Packet, len(step.Packet.Payload), false)
 		s.checkGated(t, &step.Packet)
 		s.read(t, nil, step, "mirror")
+		s.lately.messages(step.New, model.Pass)
 		s.rec.Packet(f, comment("mirror", f, step))
 	}
 }
@@ -306,6 +309,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	}
 	decisions := s.event(t, model.Event{Kind: model.EventPacket, Packet: pkt})
 	s.carryOut(t, held, decisions)
+	s.lately.messages(step.New, held.verdict)
 
 	if held.verdict == model.Pass {
 		s.hear(t, pkt)
@@ -436,6 +440,9 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 				s.silence(d, held)
 			}
 			s.cut(at, d, held)
+		}
+		if d.Step > 0 {
+			s.lately.changed(d, &s.engine.Scenario().Steps[d.Step-1])
 		}
 		switch {
 		case d.Action == "":

@@ -18,15 +18,17 @@ func accessCommand(conn *daemonFlags) *cobra.Command {
 }
 
 func accessPage(conn *daemonFlags) *cobra.Command {
-	var controls bool
+	var controls, start bool
 	cmd := &cobra.Command{
 		Use: "page", Short: "print an address that opens the daemon's page in a browser, once", Args: cobra.NoArgs,
 		Long: `Prints an address that opens the daemon's page once, within 5 minutes. Its browser
 may then read, and nothing else, for 12 hours or until the daemon ends. With --controls
-the page may also pause, resume and cancel campaigns, and heal partitions.`,
+the page may also pause, resume and cancel campaigns, heal partitions, and write notes
+about failures. With --start it may do that, and start and schedule campaigns on the
+targets that the daemon has: their processes run as the daemon's user lets them.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
-				p, err := cl.AccessPage(ctx, controls)
+				p, err := cl.AccessPage(ctx, controls, start)
 				if err != nil {
 					return err
 				}
@@ -36,7 +38,8 @@ the page may also pause, resume and cancel campaigns, and heal partitions.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&controls, "controls", false, "let the page pause, resume and cancel campaigns, and heal partitions")
+	cmd.Flags().BoolVar(&controls, "controls", false, "let the page pause, resume and cancel campaigns, heal partitions, and write notes")
+	cmd.Flags().BoolVar(&start, "start", false, "let the page do that, and start and schedule campaigns")
 	return cmd
 }
 

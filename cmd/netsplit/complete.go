@@ -8,6 +8,7 @@ import (
 
 	"netsplit/api/client"
 	"netsplit/api/wire"
+	"netsplit/model"
 )
 
 // completeLimit is how long a shell waits for the names that a daemon has.
@@ -54,6 +55,14 @@ func campaignNames(ctx context.Context, cl *client.Client) ([]string, error) {
 func runNames(ctx context.Context, cl *client.Client) ([]string, error) {
 	p, err := cl.Runs(ctx, wire.RunFilter{}, 200, "")
 	return named(p.Items, func(r *wire.RunRow) string { return r.ID }), err
+}
+
+func liveRunNames(ctx context.Context, cl *client.Client) (out []string, err error) {
+	p, err := cl.Campaigns(ctx, wire.CampaignFilter{State: string(model.CampaignRunning)}, 200, "")
+	for _, c := range p.Items {
+		out = append(out, c.Running...)
+	}
+	return out, err
 }
 
 func findingNames(ctx context.Context, cl *client.Client) ([]string, error) {

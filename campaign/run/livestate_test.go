@@ -1,0 +1,70 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"netsplit/model"
+)
+
+// TestTheLiveStateShowsTheCut: while it is in force, which messages it drops, and that it is
+// healed.
+func TestTheLiveStateShowsTheCut(t *testing.T) {
+	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n2", "n3", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL") // cut
+	<-s.gateCuts[0].confirmed
+	l := s.live(0)
+	if len(l.Cuts) != 1 || l.Cuts[0].Name != "step 1" || !l.Cuts[0].InForce || l.Cuts[0].Partition.String() != model.Isolate("n3", testNodes, model.Drop).String() {
+		t.Errorf("cuts %+v", l.Cuts)
+	}
+	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL") // heals
+	if l := s.live(0); len(l.Cuts) != 0 {
+		t.Errorf("after the heal: %+v", l.Cuts)
+	}
+	since := s.live(l.Last)
+	if len(since.Events) == 0 || since.Events[0].Num != l.Last+1 || since.Last != since.Events[len(since.Events)-1].Num {
+		t.Errorf("after %d: %+v", l.Last, since)
+	}
+	var told []string
+	for _, e := range s.live(0).Events {
+		told = append(told, strings.TrimSpace(fmt.Sprintf("%s %s%s %s%s%s", e.Kind, e.Name, e.Type, e.From, e.To, e.Action)))
+	}
+	want := "[phase message text G n2n3pass message text G n3n2pass cut step 1 message text G n2n3drop in-force step 1 heal step 1 message text G n3n2pass]"
+	if got := strings.Join(strings.Fields(fmt.Sprint(told)), " "); got != want {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestTheLiveStateForgets what is old, and numbers without a gap what it has.
+func TestTheLiveStateForgets(t *testing.T) {
+	var l lately
+	for range 3*liveKept + 7 {
+		l.add(model.LiveEvent{})
+	}
+	for _, c := range []struct {
+		after       uint64
+		most        int
+		first, last uint64
+	}{
+		{0, 10 * liveKept, 2*liveKept + 8, 3*liveKept + 7},
+		{0, 5, 3*liveKept + 3, 3*liveKept + 7},
+		{3*liveKept + 5, 5, 3*liveKept + 6, 3*liveKept + 7},
+		{3*liveKept + 7, 5, 0, 0},
+		{1 << 60, 5, 0, 0},
+	} {
+		got := l.since(c.after, c.most)
+		if c.first == 0 {
+			if len(got) != 0 {
+				t.Errorf("after %d: %d events", c.after, len(got))
+			}
+			continue
+		}
+		if len(got) != int(c.last-c.first)+1 || got[0].Num != c.first || got[len(got)-1].Num != c.last {
+			t.Errorf("after %d, at most %d: %d events from %d, want %d to %d", c.after, c.most, len(got), got[0].Num, c.first, c.last)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package service
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+)
+
+// TestWatchARun: while a run is under way, its live state shows the cut and what it drops, and
+// watch prints the same until the run ends.
+func TestWatchARun(t *testing.T) {
+	harness.LeavesNothing(t)
+	d := serve(t, "--runs-dir", t.TempDir())
+	var made wire.Campaign
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Seed: 8, Clean: 1, Runs: 1}, &made)
+	c := d.until(made.ID, time.Minute, "the fault run is under way", func(c wire.Campaign) bool { return c.Done == 1 && len(c.Running) == 1 })
+	run := c.Running[0]
+	watching := harness.Start(t, "watch", run, "--api", d.Socket)
+
+	var cut, dropped wire.LiveState
+	for ends := time.Now().Add(time.Minute); time.Now().Before(ends) && (cut.Run == "" || dropped.Run == ""); time.Sleep(100 * time.Millisecond) {
+		var l wire.LiveState
+		status, body, err := d.Try("GET", "/v1/runs/"+run+"/live", nil)
+		if err != nil || status != 200 || json.Unmarshal(body, &l) != nil {
+			break
+		}
+		if len(l.Cuts) > 0 {
+			cut = l
+		}
+		for _, e := range l.Events {
+			if e.Action == "drop" {
+				dropped = l
+			}
+		}
+	}
+	if len(cut.Cuts) == 0 || len(cut.Cuts[0].Links) == 0 || cut.Phase != "workload" || len(cut.Nodes) == 0 || dropped.Run == "" {
+		t.Errorf("no look showed a cut, or what it dropped: %+v, %+v", cut, dropped)
+	}
+	d.until(made.ID, 2*time.Minute, "the campaign ends", ended)
+	if status, body, err := d.Try("GET", "/v1/runs/"+run+"/live", nil); status != 409 {
+		t.Errorf("the live state of a run that has ended: %d %s %v", status, body, err)
+	}
+	res := watching.Wait(t, time.Minute)
+	if res.Code != 0 || !strings.Contains(res.Stdout, "cut: step 1 ") || !strings.Contains(res.Stdout, "bytes: drop") || !strings.Contains(res.Stdout, "heal: step 1") || !strings.Contains(res.Stderr, "has ended") {
+		t.Errorf("watch: %s", res)
+	}
+	if res := harness.Run(t, "watch", run, "--api", d.Socket); res.Code != 1 || !strings.Contains(res.Stderr, "has ended") {
+		t.Errorf("watch of a run that has ended: %s", res)
+	}
+}
