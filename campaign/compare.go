@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"netsplit/model"
@@ -78,4 +79,10 @@ func (s *Service) earlier(c *model.Campaign) (string, error) {
 		return "", fmt.Errorf("%w: no earlier campaign on %s with the same strategy and settings is done: name the one to compare with", model.ErrNotFound, c.Spec.TargetName())
 	}
 	return list[i].ID, nil
+}
+
+// alike says whether two campaigns searched one target, whatever its release, with the same
+// strategy and settings.
+func alike(a, b *model.Campaign) bool {
+	return a.Spec.Replay == "" && a.Spec.Scenario == nil && a.Spec.TargetName() == b.Spec.TargetName() && a.Spec.Strategy == b.Spec.Strategy && maps.Equal(a.Spec.Args, b.Spec.Args)
 }

@@ -3,8 +3,9 @@ package campaign
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
-	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -50,11 +51,20 @@ func (s *Service) FindingHistories(ctx context.Context, target string) ([]model.
 			h.First = c.Created
 		}
 	}
+	like := map[string][]*model.Campaign{} // by what they search, the newest first
+	for i := range campaigns {
+		if key := searches(&campaigns[i]); key != "" {
+			like[key] = append(like[key], &campaigns[i])
+		}
+	}
 	var out []model.FindingHistory
 	for _, h := range histories {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		slices.SortFunc(h.Campaigns, func(a, b string) int { return by[b].Created.Compare(by[a].Created) })
 		h.Campaigns = slices.Compact(h.Campaigns)
-		if h.State, err = s.stateOf(h, by, campaigns); err != nil {
+		if h.State, err = s.stateOf(h, by, like); err != nil {
 			return nil, err
 		}
 		if h.Note, err = s.store.GetNote(h.ID); err != nil {
@@ -69,33 +79,38 @@ func (s *Service) FindingHistories(ctx context.Context, target string) ([]model.
 	return out, nil
 }
 
-// stateOf compares the newest campaign like the last one that shows a failure with those
-// before it.
-func (s *Service) stateOf(h *model.FindingHistory, by map[string]*model.Campaign, newest []model.Campaign) (model.FindingState, error) {
-	last := by[h.Campaigns[0]]
-	var like []string // the newest first
-	for i := range newest {
-		c := &newest[i]
-		switch {
-		case slices.Contains(h.Campaigns, c.ID) && alike(c, last): // be it under way
-		case c.State != model.CampaignDone || !alike(c, last):
-			continue
-		default:
+// stateOf compares the newest search that shows a failure with those like it.
+func (s *Service) stateOf(h *model.FindingHistory, by map[string]*model.Campaign, like map[string][]*model.Campaign) (model.FindingState, error) {
+	shows := map[string]bool{}
+	for _, id := range h.Campaigns {
+		shows[id] = true
+	}
+	key := ""
+	for _, id := range h.Campaigns { // the newest first
+		if key = searches(by[id]); key != "" {
+			break
+		}
+	}
+	var looked []*model.Campaign // the newest first
+	for _, c := range like[key] {
+		if !shows[c.ID] { // those that do count while they are under way, too
+			if c.State != model.CampaignDone {
+				continue
+			}
 			if did, err := s.didJudge(c.ID); err != nil {
 				return "", err
 			} else if !did {
 				continue
 			}
 		}
-		like = append(like, c.ID)
+		looked = append(looked, c)
 	}
-	shows := func(id string) bool { return slices.Contains(h.Campaigns, id) }
 	switch {
-	case len(like) > 0 && !shows(like[0]):
+	case len(looked) > 0 && !shows[looked[0].ID] && looked[0].Created.After(h.Last):
 		return model.FindingGone, nil
 	case len(h.Campaigns) == 1:
 		return model.FindingNew, nil
-	case len(like) > 1 && !shows(like[1]):
+	case len(looked) > 2 && shows[looked[0].ID] && !shows[looked[1].ID] && slices.ContainsFunc(looked[2:], func(c *model.Campaign) bool { return shows[c.ID] }):
 		return model.FindingBack, nil
 	}
 	return model.FindingKnown, nil
@@ -127,9 +142,20 @@ func (s *Service) judged(campaign string) (n int, err error) {
 	return n, err
 }
 
-// alike says whether two campaigns searched one target with the same strategy and settings.
-func alike(a, b *model.Campaign) bool {
-	return a.Spec.Replay == "" && a.Spec.Scenario == nil && a.Spec.TargetName() == b.Spec.TargetName() && a.Spec.Strategy == b.Spec.Strategy && maps.Equal(a.Spec.Args, b.Spec.Args)
+// searches is what a campaign looks for and where: what one finds, another with the same text
+// would. It leaves out how long and with which seed it does, and is "" for what is no search:
+// replays, scenarios of users, scripts.
+func searches(c *model.Campaign) string {
+	s := c.Spec
+	if s.Replay != "" || s.Scenario != nil || s.Strategy == model.StrategyScripted {
+		return ""
+	}
+	_, release, _ := strings.Cut(s.Target, "@")
+	if filepath.IsAbs(s.Target) {
+		release = ""
+	}
+	key, _ := json.Marshal([]any{s.TargetName(), release, s.Strategy, s.Effect, s.Depth, s.Faults, s.Policies, s.Prioritised, s.Only, s.Keys, s.Args}) // plain values always encode
+	return string(key)
 }
 
 // NoteFinding keeps what somebody writes about a failure, for all campaigns; "" forgets it.

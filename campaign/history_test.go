@@ -20,6 +20,10 @@ func TestHistoryOfAFailure(t *testing.T) {
 		"x": model.FindingNew, "ox": model.FindingNew, "oX": model.FindingNew, "xx": model.FindingKnown, "xX": model.FindingKnown, "xo": model.FindingGone, "xox": model.FindingBack,
 		"xoX": model.FindingBack, "xvx": model.FindingKnown, "xv": model.FindingNew, "xr": model.FindingNew, "xrx": model.FindingKnown, "xc": model.FindingNew, "xoo": model.FindingGone,
 		"xoxx": model.FindingKnown, "xxv": model.FindingKnown,
+		// b: shows it as a scenario of a user's; s: a script, d: another release, k: other
+		// settings, e: another effect, none of which shows it.
+		"xos": model.FindingGone, "xs": model.FindingNew, "xd": model.FindingNew, "xk": model.FindingNew, "xe": model.FindingNew, "xob": model.FindingKnown, "xobo": model.FindingGone,
+		"b": model.FindingNew, "bo": model.FindingNew, "bs": model.FindingNew, "xb": model.FindingKnown,
 	} {
 		s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler)}
 		shows := 0
@@ -36,9 +40,19 @@ func TestHistoryOfAFailure(t *testing.T) {
 				c.State = model.CampaignRunning
 			case 'c':
 				c.State = model.CampaignCancelled
+			case 'b':
+				c.Spec.Scenario = &model.Scenario{}
+			case 's':
+				c.Spec.Strategy = model.StrategyScripted
+			case 'd':
+				c.Spec.Target = "redis@8"
+			case 'k':
+				c.Spec.Args = map[string]string{"rate": "1"}
+			case 'e':
+				c.Spec.Effect = model.Reset
 			}
 			err := errors.Join(s.store.PutCampaign(c), s.store.PutRun(run))
-			if strings.ContainsRune("xX", kind) {
+			if strings.ContainsRune("xXb", kind) {
 				shows++
 				f := model.Failure{Check: "lost", Signature: "acknowledged writes lost", Summary: id}
 				err = errors.Join(err, s.store.PutFinding(model.Finding{ID: "f-" + id, Campaign: id, Run: run.Run, Failure: f}))
@@ -49,7 +63,7 @@ func TestHistoryOfAFailure(t *testing.T) {
 		}
 		for range 2 { // what is remembered is the same
 			got, err := s.FindingHistories(t.Context(), "redis")
-			if err != nil || len(got) != 1 || got[0].State != want || len(got[0].Campaigns) != shows || got[0].Newest.Campaign != got[0].Campaigns[0] || got[0].First.Day() != 1+strings.IndexAny(campaigns, "xX") {
+			if err != nil || len(got) != 1 || got[0].State != want || len(got[0].Campaigns) != shows || got[0].Newest.Campaign != got[0].Campaigns[0] || got[0].First.Day() != 1+strings.IndexAny(campaigns, "xXb") {
 				t.Errorf("%s: %+v, %v; want %s", campaigns, got, err, want)
 			}
 		}

@@ -9,13 +9,13 @@ import (
 // FindingState says how a failure stands, by the campaigns on its target.
 type FindingState string
 
-// States of a finding over campaigns. They compare the newest campaign that is done with
-// those before it that had the same strategy and settings, and judged a fault run.
+// States of a finding over campaigns. They go by the newest search that shows it and those like
+// it that show it, or are done and judged a fault run.
 const (
-	FindingNew   FindingState = "new"   // the newest shows it, and none before
-	FindingKnown FindingState = "known" // the newest shows it, and the one before
-	FindingBack  FindingState = "back"  // the newest shows it; one before did, but not the last one
-	FindingGone  FindingState = "gone"  // the newest does not show it, which is no proof that it is mended
+	FindingNew   FindingState = "new"   // one campaign shows it
+	FindingKnown FindingState = "known" // several do
+	FindingBack  FindingState = "back"  // the newest search shows it; one before did, but not the last one
+	FindingGone  FindingState = "gone"  // the newest does not show it, nor a later campaign, which is no proof that it is mended
 )
 
 // FindingHistory is what campaigns on a target showed of one failure: the same check with the

@@ -12,7 +12,7 @@ type FindingHistory struct {
 	Target    string     `json:"target"`
 	Check     string     `json:"check"`
 	Signature string     `json:"signature"`
-	State     string     `json:"state" enum:"new,known,back,gone" doc:"By the newest campaign with the same strategy and settings, and the one before it, if they judged a fault run: new: the newest shows it, and none before; known: both show it; back: the newest shows it, the one before did not, an earlier one did; gone: the newest does not show it, which is no proof that it is mended"`
+	State     string     `json:"state" enum:"new,known,back,gone" doc:"By the newest search that shows it and those like it (release, strategy, settings, effect and choice of faults) that show it or judged a fault run: new: one campaign shows it; back: the newest shows it, the one before did not, an earlier one did; gone: the newest does not show it, which is no proof that it is mended, nor does a later campaign; known: the rest"`
 	Newest    Finding    `json:"newest" doc:"Of the newest campaign that shows it"`
 	Campaigns []string   `json:"campaigns" doc:"That show it, newest first"`
 	First     time.Time  `json:"first" doc:"When the first of them was made"`

@@ -18,11 +18,13 @@ func findingHistoryCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "history", Short: "list failures over all campaigns: new, known, back or gone",
 		Long: `Lists each failure once (the same check with the same signature on one target), with how it
-stands by the newest campaign that had the same strategy and settings:
-  new    the newest campaign shows it, and none before
-  back   the newest shows it, the one before did not, an earlier one did
-  known  the newest shows it, and the one before
-  gone   the newest does not show it, which is no proof that it is mended`,
+stands by the newest search that shows it and those like it (release, strategy, settings,
+effect and choice of faults) that show it or judged a fault run:
+  new    one campaign shows it
+  back   the newest such search shows it, the one before did not, an earlier one did
+  known  several campaigns show it
+  gone   the newest such search does not show it, nor does a later campaign, which is no
+         proof that it is mended`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.read(c, l.runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
