@@ -42,11 +42,11 @@ func (s *server) listCauses(ctx context.Context, in *causesInput) (*body[wire.Ca
 }
 
 func (s *server) getMap(ctx context.Context, in *IDParam) (*body[wire.PartitionMap], error) {
-	cells, err := s.Service.PartitionMap(ctx, in.ID)
+	m, err := s.Service.PartitionMap(ctx, in.ID)
 	if err != nil {
 		return nil, fromService(err)
 	}
-	return &body[wire.PartitionMap]{wire.FromPartitionMap(cells)}, nil
+	return &body[wire.PartitionMap]{wire.FromPartitionMap(m)}, nil
 }
 
 type pruneInput struct {

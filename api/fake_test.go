@@ -312,14 +312,14 @@ func (f *fakeService) NoteFinding(ctx context.Context, history, text string) (mo
 	return all[i], err
 }
 
-func (f *fakeService) PartitionMap(_ context.Context, campaign string) ([]model.MapCell, error) {
+func (f *fakeService) PartitionMap(_ context.Context, campaign string) (model.PartitionMap, error) {
 	if _, err := f.GetCampaign(campaign); err != nil {
-		return nil, err
+		return model.PartitionMap{}, err
 	}
-	return []model.MapCell{
+	return model.PartitionMap{Cells: []model.MapCell{
 		{Type: "gossip", From: "n1", To: "n2", Runs: 3, Outcomes: []model.MapOutcome{{Kind: model.MetCut, First: "c-1-r0002", Failed: 1, Passed: 1}}},
 		{Type: "gossip", From: "n2", To: "n1", Runs: 3},
-	}, nil
+	}}, nil
 }
 
 func (f *fakeService) Causes(_ context.Context, campaign string) ([]model.Cause, error) {

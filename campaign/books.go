@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"netsplit/explorer/check"
@@ -63,6 +62,9 @@ func (s *Service) readBooks(campaign string) (*books, error) {
 // version, or one whose folder is gone, gives nothing.
 func (s *Service) addRun(b *books, r *model.RunSummary) {
 	b.add(r)
+	if r.ReplayOf != "" { // a replay, or a try of a part of a scenario: it explores nothing
+		return
+	}
 	var rows []model.MapRow
 	err := rundir.ReadJSON(filepath.Join(s.runDir(r.Campaign, r.Run), rundir.MapFile), &rows)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +82,7 @@ func (b *books) add(r *model.RunSummary) {
 			b.observed[inv.ID] = inv
 		}
 	}
-	at, known := slices.BinarySearchFunc(b.runs, r.Run, func(o model.RunSummary, run string) int { return strings.Compare(o.Run, run) })
+	at, known := slices.BinarySearchFunc(b.runs, r.Run, func(o model.RunSummary, run string) int { return model.CompareRuns(o.Run, run) })
 	if known {
 		b.runs[at] = brief(*r)
 		return
@@ -144,8 +146,8 @@ func (s *Service) book(j *job, sum *model.RunSummary) (fresh []model.Finding) {
 	n, changed := 0, []model.Finding(nil)
 	if j.c.Spec.Replay == "" && err == nil {
 		n, changed = b.merge(j.c.ID)
+		s.countMap(b)
 	}
-	s.countMap(b)
 	c := s.changed(j, func(c *model.Campaign) {
 		c.Done++
 		if c.Spec.Replay == "" && err == nil {
@@ -172,9 +174,11 @@ func (s *Service) book(j *job, sum *model.RunSummary) (fresh []model.Finding) {
 		return tx.PutCampaign(c)
 	})
 	if err != nil {
+		s.keepUnstored(c)
 		s.log.Error("a run could not be stored; its record is complete", "run", sum.Run, "err", err)
 		return nil
 	}
+	s.isStored(c.ID)
 	for _, f := range changed {
 		b.findings[f.ID] = f
 	}

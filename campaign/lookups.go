@@ -54,7 +54,7 @@ func (s *Service) allRuns(campaign string) ([]model.RunSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(rows, func(a, b model.RunRow) int { return strings.Compare(a.Run, b.Run) })
+	slices.SortFunc(rows, func(a, b model.RunRow) int { return model.CompareRuns(a.Run, b.Run) })
 	return whole(rows, func(r model.RunRow) (model.RunSummary, error) { return s.store.GetRun(r.Run) })
 }
 
@@ -242,10 +242,14 @@ func (s *Service) openOfRun(id, name string) (*os.File, error) {
 	return f, err
 }
 
-// Bounds of a query of QueryRun, beside its rows.
+// Bounds of questions about the record of a run.
 const (
 	queryTime  = 10 * time.Second
 	queryBytes = 8 << 20
+	// askAgain is how often one who waits looks whether it is his turn.
+	askAgain = 20 * time.Millisecond
+	// exportRows bounds an export: the daemon has them all in memory.
+	exportRows = 500000
 )
 
 // QueryRun asks the record of a run one SQL query, one query at a time.
@@ -266,8 +270,19 @@ func (s *Service) ask(ctx context.Context, id string, f func(dir string) error) 
 	if err := meta.Close(); err != nil {
 		return err
 	}
-	s.querying.Lock()
+	for !s.querying.TryLock() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(askAgain):
+		}
+	}
 	defer s.querying.Unlock()
+	if again, err := s.RunFile(ctx, id, rundir.MetaFile); err != nil { // it was deleted meanwhile
+		return err
+	} else if err := again.Close(); err != nil {
+		return err
+	}
 	err = f(filepath.Dir(meta.Name()))
 	if errors.Is(err, regular.Err) {
 		err = fmt.Errorf("%w: the record of run %s is not read: %w; netsplit does not write such a file, so somebody changed it", model.ErrConflict, id, err)
@@ -282,7 +297,7 @@ func (s *Service) ExportRun(ctx context.Context, id string, f model.ExportFormat
 		if out, err = os.CreateTemp("", "netsplit-export-"); err != nil {
 			return err
 		}
-		err := errors.Join(os.Remove(out.Name()), export.Write(ctx, out, dir, f))
+		err := errors.Join(os.Remove(out.Name()), export.Write(ctx, out, dir, f, exportRows))
 		if err == nil {
 			_, err = out.Seek(0, io.SeekStart)
 		}

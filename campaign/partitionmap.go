@@ -12,9 +12,9 @@ import (
 
 // PartitionMap says for each type of message on each directed link of a campaign whether
 // faults met it, and how those runs ended. It is sorted by type, from and to.
-func (s *Service) PartitionMap(ctx context.Context, campaign string) ([]model.MapCell, error) {
+func (s *Service) PartitionMap(ctx context.Context, campaign string) (out model.PartitionMap, err error) {
 	if _, err := s.getCampaign(campaign); err != nil {
-		return nil, err
+		return out, err
 	}
 	s.mu.Lock()
 	j := s.jobs[campaign]
@@ -24,16 +24,15 @@ func (s *Service) PartitionMap(ctx context.Context, campaign string) ([]model.Ma
 		defer s.booking.Unlock()
 		b, err := s.booksOf(j)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		return b.parts.Cells(), nil
+		return b.parts.All(), nil
 	}
-	var out []model.MapCell
-	err := rundir.ReadJSON(s.mapFile(campaign), &out)
-	if errors.Is(err, fs.ErrNotExist) { // of an earlier version, or its folder is gone
+	err = rundir.ReadJSON(s.mapFile(campaign), &out)
+	if errors.Is(err, fs.ErrNotExist) { // of an earlier version, or it could not be written
 		var b *books
 		if b, err = s.readBooks(campaign); err == nil {
-			out = b.parts.Cells()
+			out = b.parts.All()
 		}
 	}
 	return out, err
@@ -41,10 +40,9 @@ func (s *Service) PartitionMap(ctx context.Context, campaign string) ([]model.Ma
 
 // countMap keeps the counts of the map for metrics. The caller holds booking.
 func (s *Service) countMap(b *books) {
-	n := model.CountMap(b.parts.Cells())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mapCount = n
+	s.mapCount = b.parts.Count()
 }
 
 func (s *Service) mapFile(campaign string) string {

@@ -2,7 +2,9 @@ package campaign
 
 import (
 	"cmp"
+	"errors"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,15 +34,12 @@ func (s *Service) reportCampaign(j *job, end bool) error {
 	if in.Findings, err = s.allFindings(j.c.ID); err != nil {
 		return err
 	}
-	if in.Campaign.Spec.Replay == "" {
-		if err := rundir.WriteJSON(s.causesFile(j.c.ID), in.Causes); err != nil {
-			return err
-		}
-		if err := s.addTries(in.Causes); err != nil {
+	if !end { // at the end they were kept before anybody was told
+		if err := s.keepDerived(&in.Campaign, in.Causes, in.Map); err != nil {
 			return err
 		}
 	}
-	if err := rundir.WriteJSON(s.mapFile(j.c.ID), in.Map); err != nil {
+	if err := s.addTries(in.Causes); err != nil {
 		return err
 	}
 	if t, _, err := s.load(in.Campaign.Spec); err == nil {
@@ -72,11 +71,43 @@ func (s *Service) reportInput(j *job, end bool) (in report.CampaignInput, b *boo
 	in = report.CampaignInput{Reports: map[string]string{}, Replays: map[string]string{}}
 	in.Campaign = s.changed(j, func(*model.Campaign) {})
 	in.Runs, in.Invariants = slices.Clone(b.runs), slices.Collect(maps.Values(b.observed))
-	in.Map = b.parts.Cells()
+	in.Map = b.parts.All()
 	if in.Campaign.Spec.Replay == "" {
 		in.Causes = b.causes(j.c.ID)
 	}
 	return in, b, nil
+}
+
+// keepEnd keeps what the books say of a campaign at its end. The caller holds booking.
+func (s *Service) keepEnd(j *job) {
+	if _, err := os.Stat(filepath.Join(s.cfg.RunsDir, j.c.ID)); err != nil {
+		return // no run was recorded
+	}
+	b, err := s.booksOf(j)
+	if err == nil {
+		err = s.keepDerived(&j.c, b.causes(j.c.ID), b.parts.All())
+	}
+	if err != nil {
+		s.log.Warn("the campaign's causes and partition map are not kept: they are read from its runs when they are asked for", "campaign", j.c.ID, "err", err)
+	}
+}
+
+// keepDerived keeps the causes and the partition map of a campaign in its folder: both or,
+// where that fails, none, so that they are read from its runs.
+func (s *Service) keepDerived(c *model.Campaign, causes []model.Cause, m model.PartitionMap) error {
+	err := rundir.WriteJSON(s.mapFile(c.ID), m)
+	if c.Spec.Replay == "" {
+		err = errors.Join(err, rundir.WriteJSON(s.causesFile(c.ID), causes))
+	}
+	if err == nil {
+		return nil
+	}
+	for _, file := range []string{s.mapFile(c.ID), s.causesFile(c.ID)} {
+		if gone := os.Remove(file); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
 }
 
 // tryReportCampaign is reportCampaign where a failure must not stop the work.

@@ -70,8 +70,9 @@ type Metrics interface {
 	Finding(f model.Finding)
 	SwitchConnected(dpid model.DatapathID, connected bool)
 	SwitchGone(dpid model.DatapathID)
-	// RunsDone and LastCut say what happened before this process began.
+	// RunsDone, FoundBefore and LastCut say what happened before this process began.
 	RunsDone(target string, strategy model.Strategy, verdict model.VerdictValue, n int)
+	FoundBefore(target string, class model.FailureClass)
 	LastCut(at time.Time)
 }
 
@@ -100,7 +101,7 @@ type Service struct {
 
 	judging sync.Map // campaigns that are done: whether they judged a fault run
 
-	querying sync.Mutex // held by QueryRun: a query takes time and memory
+	querying sync.Mutex // held while a record is read whole: that takes time and memory
 
 	scheduling  sync.Mutex    // held while schedules are changed; taken before mu and booking
 	rescheduled chan struct{} // wakes the scheduler
@@ -263,6 +264,7 @@ func (s *Service) Close() error {
 	s.cancel(errClosing)
 	s.done.Wait()
 	errs := []error{s.hand.Close()}
+	s.storeUnstored() // what ended last, too
 	if s.outside != nil {
 		errs = append(errs, s.outside.Close())
 	}
@@ -363,6 +365,7 @@ func (s *Service) ended(j *job, err error) {
 			c.State, c.Reason = model.CampaignFailed, err.Error()
 		}
 	})
+	s.keepEnd(j)
 	s.mu.Lock()
 	delete(s.jobs, j.c.ID)
 	s.mu.Unlock()

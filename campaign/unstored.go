@@ -24,16 +24,20 @@ func (s *Service) getCampaign(id string) (model.Campaign, error) {
 	return s.store.GetCampaign(id)
 }
 
-// listCampaigns is a page of campaigns as they stand. A filter by state goes by what is
-// stored.
+// listCampaigns is a page of campaigns as they stand. One that came into the state of the
+// filter, and whose state is not stored yet, is missing.
 func (s *Service) listCampaigns(f model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error) {
-	out, next, err := s.store.ListCampaigns(f, limit, cursor)
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	unstored := maps.Clone(s.unstored)
+	s.mu.Unlock()
+	out, next, err := s.store.ListCampaigns(f, limit, cursor)
 	for i := range out {
-		if c, ok := s.unstored[out[i].ID]; ok {
+		if c, ok := unstored[out[i].ID]; ok {
 			out[i] = c
 		}
+	}
+	if f.State != "" {
+		out = slices.DeleteFunc(out, func(c model.Campaign) bool { return c.State != f.State })
 	}
 	return out, next, err
 }
@@ -46,11 +50,16 @@ func (s *Service) putCampaign(c model.Campaign) error {
 	}
 	err := put(c)
 	if err == nil {
-		s.mu.Lock()
-		delete(s.unstored, c.ID)
-		s.mu.Unlock()
+		s.isStored(c.ID)
 	}
 	return err
+}
+
+// isStored says that the store has the newest state of a campaign.
+func (s *Service) isStored(campaign string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unstored, campaign)
 }
 
 // keepUnstored remembers a campaign that the store did not take, as on a full disk: whoever
@@ -64,20 +73,16 @@ func (s *Service) keepUnstored(c model.Campaign) {
 	s.unstored[c.ID] = c
 }
 
-// retryUnstored stores every few seconds what the store did not take, and once more as ctx
-// ends.
+// retryUnstored stores every few seconds what the store did not take, until ctx ends. Close
+// does so once more.
 func (s *Service) retryUnstored(ctx context.Context) {
 	for {
-		ended := false
 		select {
 		case <-ctx.Done():
-			ended = true
+			return
 		case <-time.After(retryStore):
 		}
 		s.storeUnstored()
-		if ended {
-			return
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"syscall"
@@ -57,10 +56,11 @@ func TestAnEndThatCannotBeStoredIsSeen(t *testing.T) {
 		t.Errorf("resumed on a full disk: %v", err)
 	}
 	see()
+	if list, _, err := s.Campaigns(t.Context(), model.CampaignFilter{State: model.CampaignRunning}, 10, ""); err != nil || len(list) != 0 {
+		t.Errorf("listed as running: %+v, %v", list, err)
+	}
 	full = false
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	s.retryUnstored(ctx) // once more as the daemon ends
+	s.storeUnstored()
 	see()
 	if st := stored(); st != model.CampaignFailed || len(s.unstored) != 0 {
 		t.Errorf("stored as %s, %d not stored", st, len(s.unstored))
@@ -70,6 +70,31 @@ func TestAnEndThatCannotBeStoredIsSeen(t *testing.T) {
 	full = false
 	if c, err := s.ResumeCampaign(t.Context(), "c-1"); err != nil || c.State != model.CampaignQueued || len(s.unstored) != 0 {
 		t.Errorf("resumed: %+v, %v", c, err)
+	}
+}
+
+// TestWhatIsStoredLaterStays: the store has room again when a run is booked, so an older state
+// that it did not take is of no use any more.
+func TestWhatIsStoredLaterStays(t *testing.T) {
+	full := true
+	s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler), jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1), cfg: Config{RunsDir: t.TempDir()}}
+	s.put = func(c model.Campaign) error {
+		if full {
+			return syscall.ENOSPC
+		}
+		return s.store.PutCampaign(c)
+	}
+	s.enqueue(model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{Target: "gossip"}})
+	j := s.queue[0]
+	s.update(j, func(c *model.Campaign) { c.Running = []string{"c-1-r0001"} })
+	if len(s.unstored) != 1 {
+		t.Fatal("the disk is not full")
+	}
+	s.book(j, &model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: "c-1-r0001"}, Verdict: model.Verdict{Value: model.VerdictPass}})
+	full = false
+	s.storeUnstored()
+	if c, err := s.store.GetCampaign("c-1"); err != nil || c.Done != 1 || len(c.Running) != 0 {
+		t.Errorf("stored %+v, %v", c, err)
 	}
 }
 

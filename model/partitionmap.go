@@ -44,28 +44,16 @@ type MapCell struct {
 	Outcomes []MapOutcome `json:"outcomes,omitempty"`
 }
 
-// MapCount counts the fields of a partition map: those that no fault met, those that one met
-// in runs that all passed or could not be judged, and those that one met in a failed run.
-type MapCount struct{ Never, Met, Failed int }
-
-// CountMap counts the fields of a partition map.
-func CountMap(cells []MapCell) (n MapCount) {
-	for _, c := range cells {
-		failed := false
-		for _, o := range c.Outcomes {
-			failed = failed || o.Failed+o.Documented > 0
-		}
-		switch {
-		case failed:
-			n.Failed++
-		case len(c.Outcomes) > 0:
-			n.Met++
-		default:
-			n.Never++
-		}
-	}
-	return n
+// PartitionMap is the partition map of a campaign, by type, from and to.
+type PartitionMap struct {
+	Cells []MapCell `json:"cells"`
+	// LeftOut counts what runs had of further fields, once for each run: there were too many.
+	LeftOut int `json:"leftOut,omitempty"`
 }
+
+// MapCount counts the fields of a partition map: those that no fault met, those that one met
+// in a run that broke a promise or a stated bound, and other ones that faults met.
+type MapCount struct{ Never, Met, Failed int }
 
 // MapOutcome counts the runs in which one kind of fault met messages of a cell, by verdict.
 type MapOutcome struct {

@@ -1,9 +1,15 @@
 package model
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
+
+// CompareRuns orders runs of one campaign by their number: c-1-r9999 is before c-1-r10000.
+func CompareRuns(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
 
 // RunRow is what a list says of a run: small, however long the run was.
 type RunRow struct {

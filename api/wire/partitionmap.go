@@ -4,7 +4,8 @@ import "netsplit/model"
 
 // PartitionMap says of each type of message on each directed link whether faults met it.
 type PartitionMap struct {
-	Items []MapCell `json:"items" doc:"Sorted by type, from and to; what the workloads of runs had"`
+	Items   []MapCell `json:"items" doc:"Sorted by type, from and to; what the workloads of runs had"`
+	LeftOut int       `json:"leftOut,omitempty" doc:"What runs had of further fields, once for each run: a map has at most 20,000"`
 }
 
 // MapCell is a type of message on a directed link.
@@ -27,9 +28,9 @@ type MapOutcome struct {
 }
 
 // FromPartitionMap makes a PartitionMap.
-func FromPartitionMap(cells []model.MapCell) PartitionMap {
-	out := PartitionMap{Items: []MapCell{}}
-	for _, c := range cells {
+func FromPartitionMap(m model.PartitionMap) PartitionMap {
+	out := PartitionMap{Items: []MapCell{}, LeftOut: m.LeftOut}
+	for _, c := range m.Cells {
 		x := MapCell{Type: c.Type, From: string(c.From), To: string(c.To), Runs: c.Runs, Outcomes: []MapOutcome{}}
 		for _, o := range c.Outcomes {
 			x.Outcomes = append(x.Outcomes, MapOutcome{Kind: string(o.Kind), First: o.First, Passed: o.Passed, Failed: o.Failed, Documented: o.Documented, Undecided: o.Undecided})

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strings"
 
 	"netsplit/model"
 )
@@ -27,7 +26,7 @@ func hashID(prefix, campaign, of string) string {
 // (SortFindings).
 func Merge(campaign string, runs []model.RunSummary) []model.Finding {
 	runs = slices.Clone(runs)
-	slices.SortStableFunc(runs, func(a, b model.RunSummary) int { return strings.Compare(a.Run, b.Run) })
+	slices.SortStableFunc(runs, func(a, b model.RunSummary) int { return model.CompareRuns(a.Run, b.Run) })
 	by := map[string]*model.Finding{}
 	var out []*model.Finding
 	n := 0

@@ -123,7 +123,7 @@ func lostForGood(r *model.RunSummary, place int) (types []string) {
 // in the order of their ids whatever order they come in.
 func Causes(campaign string, marks []Mark) []model.Cause {
 	marks = slices.Clone(marks)
-	slices.SortStableFunc(marks, func(a, b Mark) int { return strings.Compare(a.Run, b.Run) })
+	slices.SortStableFunc(marks, func(a, b Mark) int { return model.CompareRuns(a.Run, b.Run) })
 	usual, inClean := usualTypes(marks)
 	by := map[string]*model.Cause{}
 	smallest := map[string]*Mark{}

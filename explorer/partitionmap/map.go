@@ -7,15 +7,21 @@ import (
 	"netsplit/model"
 )
 
+// maxCells bounds the fields of a campaign: a target chooses the types of its messages.
+const maxCells = 20000
+
 // Map is the partition map of a campaign. The zero value is an empty one.
 type Map struct {
 	cells map[key]*cell
 	runs  map[string]bool
+	left  int // fields of runs that there was no room for
+	count model.MapCount
 }
 
 type cell struct {
 	runs     int
 	outcomes map[model.MetKind]*model.MapOutcome
+	failed   bool // it counts as that
 }
 
 // Add enters what Of says of a run, once; a run that is there already is left as it is.
@@ -31,10 +37,16 @@ func (m *Map) Add(run string, v model.Verdict, rows []model.MapRow) {
 		k := keyOf(r)
 		c := m.cells[k]
 		if c == nil {
+			if len(m.cells) >= maxCells {
+				m.left++
+				continue
+			}
 			c = &cell{outcomes: map[model.MetKind]*model.MapOutcome{}}
 			m.cells[k] = c
+			m.count.Never++
 		}
 		c.runs++
+		was := len(c.outcomes)
 		for kind, n := range r.Met {
 			if n == 0 {
 				continue
@@ -44,11 +56,29 @@ func (m *Map) Add(run string, v model.Verdict, rows []model.MapRow) {
 				o = &model.MapOutcome{Kind: kind, First: run}
 				c.outcomes[kind] = o
 			}
-			o.First = min(o.First, run)
+			if model.CompareRuns(run, o.First) < 0 {
+				o.First = run
+			}
 			count(o, v)
+			if o.Failed > 0 && !c.failed {
+				c.failed = true
+				m.count.Failed++
+				if was > 0 {
+					m.count.Met--
+				}
+			}
+		}
+		if was == 0 && len(c.outcomes) > 0 {
+			m.count.Never--
+			if !c.failed {
+				m.count.Met++
+			}
 		}
 	}
 }
+
+// Count counts the fields.
+func (m *Map) Count() model.MapCount { return m.count }
 
 func count(o *model.MapOutcome, v model.Verdict) {
 	switch v.Value {
@@ -65,9 +95,9 @@ func count(o *model.MapOutcome, v model.Verdict) {
 	}
 }
 
-// Cells lists the map, by type, from and to.
-func (m *Map) Cells() []model.MapCell {
-	out := make([]model.MapCell, 0, len(m.cells))
+// All is the whole map, by type, from and to.
+func (m *Map) All() model.PartitionMap {
+	out := model.PartitionMap{Cells: make([]model.MapCell, 0, len(m.cells)), LeftOut: m.left}
 	for _, k := range slices.SortedFunc(maps.Keys(m.cells), key.compare) {
 		c := m.cells[k]
 		x := model.MapCell{Type: k.typ, From: k.from, To: k.to, Runs: c.runs}
@@ -76,7 +106,7 @@ func (m *Map) Cells() []model.MapCell {
 				x.Outcomes = append(x.Outcomes, *o)
 			}
 		}
-		out = append(out, x)
+		out.Cells = append(out.Cells, x)
 	}
 	return out
 }

@@ -1,6 +1,9 @@
 package partitionmap_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,8 +109,11 @@ func TestAMapCountsEachRunOnce(t *testing.T) {
 		{Kind: model.MetCut, First: "r2", Passed: 1, Failed: 2, Documented: 1, Undecided: 2},
 		{Kind: model.MetCrash, First: "r2", Passed: 1},
 	}}}
-	if d := cmp.Diff(want, m.Cells()); d != "" {
+	if d := cmp.Diff(want, m.All().Cells); d != "" {
 		t.Error(d)
+	}
+	if n := m.Count(); n != (model.MapCount{Failed: 1}) {
+		t.Errorf("counted %+v", n)
 	}
 	if n := want[0].Of(model.MetCut).Runs(); n != 6 {
 		t.Errorf("%d runs met it, want 6", n)
@@ -126,5 +132,64 @@ func TestRareRowsAreLeftOutFirst(t *testing.T) {
 	rows := partitionmap.Of(model.Scenario{}, l.events, l.decisions)
 	if len(rows) != 2000 || rows[0].Type != met {
 		t.Errorf("%d rows, the first is %q", len(rows), rows[0].Type)
+	}
+}
+
+// TestTheCountIsThatOfTheFields, in whatever order runs end.
+func TestTheCountIsThatOfTheFields(t *testing.T) {
+	pass, fail := model.Verdict{Value: model.VerdictPass}, model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Class: model.Broken}}}
+	documented := model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Class: model.Documented}}}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var m partitionmap.Map
+	for i := range 300 {
+		met := map[model.MetKind]int{}
+		for _, k := range []model.MetKind{model.MetCut, model.MetCrash} {
+			met[k] = rnd.IntN(2)
+		}
+		v := []model.Verdict{pass, pass, pass, documented, fail}[rnd.IntN(5)]
+		m.Add(fmt.Sprint("r", i), v, []model.MapRow{{Type: fmt.Sprint("t", rnd.IntN(60)), From: "n1", To: "n2", Seen: 1, Met: met}})
+		var want model.MapCount
+		for _, c := range m.All().Cells {
+			switch {
+			case slices.ContainsFunc(c.Outcomes, func(o model.MapOutcome) bool { return o.Failed > 0 }):
+				want.Failed++
+			case len(c.Outcomes) > 0:
+				want.Met++
+			default:
+				want.Never++
+			}
+		}
+		if m.Count() != want {
+			t.Fatalf("after run %d: %+v, want %+v", i, m.Count(), want)
+		}
+	}
+	if n := m.Count(); n.Failed == 0 || n.Met == 0 || n.Never == 0 {
+		t.Errorf("the runs are too much alike: %+v", n)
+	}
+}
+
+// TestAMapHasABound: a target that makes up types in each run cannot fill the memory.
+func TestAMapHasABound(t *testing.T) {
+	var m partitionmap.Map
+	for run := range 30 {
+		var rows []model.MapRow
+		for i := range 1000 {
+			rows = append(rows, model.MapRow{Type: fmt.Sprint(run, "-", i), From: "n1", To: "n2", Seen: 1})
+		}
+		m.Add(fmt.Sprint("r", run), model.Verdict{}, rows)
+	}
+	if all := m.All(); len(all.Cells) != 20000 || all.LeftOut != 10000 || m.Count().Never != 20000 {
+		t.Errorf("%d fields, %d left out, %+v", len(all.Cells), all.LeftOut, m.Count())
+	}
+}
+
+// TestTheFirstRunIsThatOfTheLowestNumber, where numbers have more digits, too.
+func TestTheFirstRunIsThatOfTheLowestNumber(t *testing.T) {
+	var m partitionmap.Map
+	for _, run := range []string{"c-1-r10000", "c-1-r9999", "c-1-r10001"} {
+		m.Add(run, model.Verdict{}, []model.MapRow{{Type: "t", From: "n1", To: "n2", Seen: 1, Met: map[model.MetKind]int{model.MetCut: 1}}})
+	}
+	if got := m.All().Cells[0].Of(model.MetCut).First; got != "c-1-r9999" {
+		t.Errorf("first is %s", got)
 	}
 }

@@ -20,7 +20,7 @@ type CampaignInput struct {
 	Findings   []model.Finding
 	Causes     []model.Cause      // of its failed runs, the costliest first
 	Runs       []model.RunSummary // in the order in which they ended
-	Map        []model.MapCell
+	Map        model.PartitionMap
 	Invariants []model.Invariant // that were explored
 	// Known are the described failures of the target, for their titles.
 	Known []model.KnownFailure

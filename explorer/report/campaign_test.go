@@ -27,8 +27,9 @@ func searched(t testing.TB) CampaignInput {
 		in.Reports[r.Run] = r.Run + "/report.html"
 		in.Replays[r.Run] = "netsplit replay " + r.Run + " -n 10"
 	}
-	in.Map = []model.MapCell{
+	in.Map.Cells = []model.MapCell{
 		{Type: "resp PING", From: "n1", To: "n2", Runs: 7, Outcomes: []model.MapOutcome{{Kind: model.MetCut, First: "c-1-r0004", Failed: 2, Passed: 1, Undecided: 1}}},
+		{Type: "resp INFO", From: "n1", To: "n2", Runs: 9, Outcomes: []model.MapOutcome{{Kind: model.MetCut, First: "c-1-r0004", Passed: 1, Undecided: 8}}},
 		{Type: "resp PING", From: "n2", To: "n1", Runs: 7},
 		{Type: "resp PONG", From: "n2", To: "n1", Runs: 5, Outcomes: []model.MapOutcome{{Kind: model.MetCut, First: "c-1-r0005", Documented: 1}, {Kind: model.MetCrash, First: "c-1-r0005", Undecided: 1}}},
 	}
@@ -47,7 +48,7 @@ func hostileCampaign(t testing.TB) CampaignInput {
 		f := &in.Findings[i].Failure
 		f.Check, f.Signature, f.Summary, f.Quote = attack, attack, attack, attack
 	}
-	in.Map[0].Type, in.Map[1].From = attack, attack
+	in.Map.Cells[0].Type, in.Map.Cells[1].From = attack, attack
 	for i := range in.Runs {
 		in.Runs[i].Verdict.Reason = attack
 		in.Reports[in.Runs[i].Run] = "javascript:alert(1)"
@@ -87,13 +88,13 @@ func TestCampaignPageMapsWhatWasCut(t *testing.T) {
 	if err := Campaign(&b, in); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "map", b.String(), "Cut: 2 of 3 fields met, 1 of them in runs that broke a promise", `<td class="fail" title="resp PING, n1 → n2, in 4 runs: 2 broke a promise, 1 passed, 1 unknown or vacuous; first c-1-r0004">✕ 2/4`,
+	wants(t, "map", b.String(), "Cut: 3 of 4 fields met, 1 of them in runs that broke a promise", `<td class="fail" title="resp PING, n1 → n2, in 4 runs: 2 broke a promise, 1 passed, 1 unknown or vacuous; first c-1-r0004">✕ 2/4`,
 		`<td class="never">·`, `>△ 1/1`, "A server crashed at it: 1 of 3 fields met, 0 of them", `>?`, "fields of the map that a fault has met: 2 of 3 after 7 runs")
 	if strings.Contains(b.String(), "Delayed:") {
 		t.Error("a table of a fault that met nothing")
 	}
-	for i := range in.Map {
-		in.Map[i].Outcomes = nil
+	for i := range in.Map.Cells {
+		in.Map.Cells[i].Outcomes = nil
 	}
 	b.Reset()
 	if err := Campaign(&b, in); err != nil {

@@ -143,7 +143,7 @@ func coverageChart(in *CampaignInput) template.HTML {
 	}
 	met := make([]int, n+1)
 	sum := 0
-	for _, c := range in.Map {
+	for _, c := range in.Map.Cells {
 		first := 0
 		for _, o := range c.Outcomes {
 			if at := place[o.First]; at > 0 && (first == 0 || at < first) {
@@ -158,10 +158,10 @@ func coverageChart(in *CampaignInput) template.HTML {
 	if sum == 0 {
 		return ""
 	}
-	d := newRunChart(n, len(in.Map))
-	d.sum("step met", met, len(in.Map))
+	d := newRunChart(n, len(in.Map.Cells))
+	d.sum("step met", met, len(in.Map.Cells))
 	d.numbers(chartBottom + 20)
-	words := fmt.Sprintf("fields of the map that a fault has met: %d of %d after %s", sum, len(in.Map), model.Count(n, "run", "runs"))
+	words := fmt.Sprintf("fields of the map that a fault has met: %d of %d after %s", sum, len(in.Map.Cells), model.Count(n, "run", "runs"))
 	d.text("legend", chartLeft, 12, words)
 	return d.done(runWidth, chartBottom+28, words, "wide")
 }

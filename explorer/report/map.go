@@ -35,22 +35,34 @@ type mapField struct{ Class, Text, Title string }
 // maxMapRows bounds the rows of a table. Those that no fault met are left out first.
 const maxMapRows = 100
 
+// maxMapLinks bounds its columns.
+const maxMapLinks = 60
+
 var metWords = map[model.MetKind]string{
 	model.MetCut: "Cut", model.MetCrash: "A server crashed at it", model.MetPause: "A server was paused at it", model.MetDisk: "A disk fault began at it",
 	model.MetKind(model.FaultDelay): "Delayed", model.MetKind(model.FaultDuplicate): "Duplicated", model.MetKind(model.FaultReorder): "Reordered", model.MetKind(model.FaultLose): "Lost",
 }
 
 // newMapView is nil where no fault met a message that was read.
-func newMapView(cells []model.MapCell) *mapView {
+func newMapView(m model.PartitionMap) *mapView {
+	cells := m.Cells
 	v := &mapView{Note: "Each field is a type of message on a directed link, as read while workloads ran. " +
-		"✕ a/b: of b runs in which the fault met such a message, a broke a promise. △ a/b: a failed as documented. A number: so many runs, all passed. ?: none could be judged. " +
-		"·: seen, never met. A run counts in every field that its fault met, so a failure is evidence, not proof, against a field."}
+		"✕ a/b: of b runs in which the fault met such a message, a broke a promise. △ a/b: a failed as documented. A number: so many runs, all passed. " +
+		"a/b: a passed, the others could not be judged. ?: none could. ·: seen, never met. A run counts in every field that its fault met, so a failure is evidence, not proof, against a field."}
 	var links []model.Link
 	for _, c := range cells {
 		links = append(links, model.Link{Src: c.From, Dst: c.To})
 	}
 	slices.SortFunc(links, func(a, b model.Link) int { return cmp.Or(cmp.Compare(a.Src, b.Src), cmp.Compare(a.Dst, b.Dst)) })
 	links = slices.Compact(links)
+	if more := len(links) - maxMapLinks; more > 0 {
+		links = links[:maxMapLinks]
+		cells = slices.DeleteFunc(slices.Clone(cells), func(c model.MapCell) bool { return !slices.Contains(links, model.Link{Src: c.From, Dst: c.To}) })
+		v.Note += fmt.Sprintf(" %s more are not shown; netsplit campaign map lists all.", model.Count(more, "link", "links"))
+	}
+	if m.LeftOut > 0 {
+		v.Note += fmt.Sprintf(" The map is full: what runs had of %s is left out.", model.Count(m.LeftOut, "further field", "further fields"))
+	}
 	for _, kind := range model.MetKinds() {
 		if slices.ContainsFunc(cells, func(c model.MapCell) bool { return c.Of(kind).Runs() > 0 }) {
 			v.Kinds = append(v.Kinds, newMapTable(kind, links, cells))
@@ -113,6 +125,8 @@ func newMapField(c model.MapCell, o model.MapOutcome) mapField {
 		f = mapField{Class: "documented", Text: fmt.Sprintf("△ %d/%d", o.Documented, n)}
 	case o.Passed == 0:
 		f = mapField{Class: "unknown", Text: "?"}
+	case o.Undecided > 0:
+		f = mapField{Class: "pass", Text: fmt.Sprintf("%d/%d", o.Passed, n)}
 	}
 	var words []string
 	for _, part := range []struct {

@@ -29,7 +29,7 @@ const (
 	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
 	SummaryFile   = "summary.json"    // model.RunSummary
 	ReportFile    = "report.html"
-	MapFile       = "map.json"    // []model.MapRow; of a campaign's folder: []model.MapCell
+	MapFile       = "map.json"    // []model.MapRow; of a campaign's folder: model.PartitionMap
 	CausesFile    = "causes.json" // of a campaign's folder: []model.Cause
 	AccountFile   = "search.json" // of a campaign's folder: model.Account
 	PanicFile     = "panic.txt"   // where netsplit itself failed in the run, and at which frame
