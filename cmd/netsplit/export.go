@@ -32,7 +32,7 @@ func exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			write := func(w io.Writer) error { return export.Write(c.Context(), w, dir, f) }
+			write := func(w io.Writer) error { return export.Write(c.Context(), w, dir, f, 0) }
 			if file == "" {
 				return write(c.OutOrStdout())
 			}

@@ -14,13 +14,14 @@ import (
 	"netsplit/record/relation"
 )
 
-// Write writes the record in the folder dir. An unknown format wraps model.ErrInvalid.
-func Write(ctx context.Context, w io.Writer, dir string, f model.ExportFormat) error {
+// Write writes the record in the folder dir. An unknown format wraps model.ErrInvalid, and so
+// does a record with more than most messages, faults, changes and operations; 0: no bound.
+func Write(ctx context.Context, w io.Writer, dir string, f model.ExportFormat, most int) error {
 	write := map[model.ExportFormat]func(io.Writer, []happening) error{model.ExportShiViz: writeShiViz, model.ExportTrace: writeTrace}[f]
 	if write == nil {
 		return fmt.Errorf("%w: unknown format %q: use one of %v", model.ErrInvalid, f, model.ExportFormats())
 	}
-	all, err := read(ctx, dir)
+	all, err := read(ctx, dir, most)
 	if err != nil {
 		return err
 	}
@@ -46,22 +47,32 @@ type happening struct {
 // query reads what happened in the order of events. Of variables only changes count.
 const query = `
 SELECT m.n, m.t, 'message', m.src, m.dst,
-	m.type || coalesce((SELECT ' ' || group_concat(f.name || '=' || f.value, ' ') FROM field f WHERE f.n = m.n), ''), m.fate, e.t, NULL
+	substr(m.type || coalesce((SELECT ' ' || group_concat(f.name || '=' || substr(f.value, 1, 400), ' ') FROM field f WHERE f.n = m.n), ''), 1, 400), m.fate, e.t, NULL
 	FROM message m LEFT JOIN event e ON e.n = m.passed_n
 UNION ALL SELECT c.n, c.t, 'cut', NULL, NULL, c.shape || ' cut ' || c.name || ': ' ||
-	(SELECT group_concat(l.src || '→' || l.dst, ' ') FROM cut_link l WHERE l.n = c.n AND l.name = c.name), c.effect, e.t, NULL
+	substr((SELECT group_concat(l.src || '→' || l.dst, ' ') FROM cut_link l WHERE l.n = c.n AND l.name = c.name), 1, 400), c.effect, e.t, NULL
 	FROM cut c LEFT JOIN event e ON e.n = c.until_n
 UNION ALL SELECT n, t, 'node', host, NULL, verb || ' ' || process || coalesce(' (status ' || status || ')', ''), verb, NULL, NULL FROM node
-UNION ALL SELECT n, t, 'obs', host, NULL, var || iif(about = '', '', ' of ' || about) || ' = ' || value, NULL, NULL, NULL
+UNION ALL SELECT n, t, 'obs', host, NULL, var || iif(about = '', '', ' of ' || about) || ' = ' || substr(value, 1, 400), NULL, NULL, NULL
 	FROM (SELECT *, lag(value) OVER (PARTITION BY host, var, about ORDER BY n) AS was FROM obs) WHERE was IS NULL OR was <> value
-UNION ALL SELECT n, t, 'op', NULL, node, f || coalesce(' ' || nullif(key, ''), '') || coalesce(' ' || nullif(value, ''), '') || coalesce(': ' || nullif(error, ''), ''), type, NULL,
+UNION ALL SELECT n, t, 'op', NULL, node, substr(f || coalesce(' ' || nullif(key, ''), '') || coalesce(' ' || nullif(value, ''), '') || coalesce(': ' || nullif(error, ''), ''), 1, 400), type, NULL,
 	workload || ' ' || look || ' thread ' || process FROM op
 ORDER BY 2, 1`
 
-func read(ctx context.Context, dir string) ([]happening, error) {
-	res, err := relation.Query(ctx, dir, query, relation.Limits{})
+// readTime bounds the query of a record whose rows are bounded, too.
+const readTime = time.Minute
+
+func read(ctx context.Context, dir string, most int) ([]happening, error) {
+	l := relation.Limits{Rows: most}
+	if most > 0 {
+		l.Time = readTime
+	}
+	res, err := relation.Query(ctx, dir, query, l)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("export: %w", err)
+	}
+	if res.Truncated {
+		return nil, fmt.Errorf("%w: the record has more than %d messages, faults, changes and operations: export it from its folder (netsplit export FOLDER)", model.ErrInvalid, most)
 	}
 	all := make([]happening, 0, len(res.Rows))
 	for _, row := range res.Rows {

@@ -72,7 +72,7 @@ func recorded(t *testing.T) string {
 func exported(t *testing.T, f model.ExportFormat) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := export.Write(t.Context(), &b, recorded(t), f); err != nil {
+	if err := export.Write(t.Context(), &b, recorded(t), f, 0); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -157,7 +157,7 @@ func TestTrace(t *testing.T) {
 }
 
 func TestAnUnknownFormat(t *testing.T) {
-	err := export.Write(t.Context(), &bytes.Buffer{}, recorded(t), "dot")
+	err := export.Write(t.Context(), &bytes.Buffer{}, recorded(t), "dot", 0)
 	if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), "shiviz trace") {
 		t.Error(err)
 	}

@@ -1,24 +1,29 @@
 package export
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
 // traceEvent is an event of the Trace Event Format.
 type traceEvent struct {
-	Name string         `json:"name"`
-	Ph   string         `json:"ph"`
-	Pid  int            `json:"pid"`
-	Tid  int            `json:"tid"`
-	Ts   float64        `json:"ts"` // µs
-	Dur  float64        `json:"dur,omitempty"`
-	Cat  string         `json:"cat,omitempty"`
-	ID   int64          `json:"id,omitempty"`
-	Bp   string         `json:"bp,omitempty"`
-	S    string         `json:"s,omitempty"`
-	Args map[string]any `json:"args,omitempty"`
+	Name string  `json:"name"`
+	Ph   string  `json:"ph"`
+	Pid  int     `json:"pid"`
+	Tid  int     `json:"tid"`
+	Ts   float64 `json:"ts"` // µs
+	Dur  float64 `json:"dur,omitempty"`
+	Cat  string  `json:"cat,omitempty"`
+	ID   int64   `json:"id,omitempty"`
+	Bp   string  `json:"bp,omitempty"`
+	S    string  `json:"s,omitempty"`
+
+	slice int            // of an arrow: the place of what it begins or ends at
+	Args  map[string]any `json:"args,omitempty"`
 }
 
 // Processes of a trace.
@@ -60,12 +65,13 @@ func writeTrace(w io.Writer, all []happening) error {
 				args["fate"] = notPassed(h.fate)
 			}
 			from, to := t.id(hostPid, h.host), t.id(hostPid, h.peer)
+			left := len(t.events)
 			t.add(traceEvent{Name: first(h.text), Ph: "X", Cat: "message", Pid: hostPid, Tid: from, Ts: micros(h.at), Dur: thin, Args: args})
 			if passed {
 				at := micros(max(h.at, h.end))
 				t.add(traceEvent{Name: first(h.text), Ph: "X", Cat: "message", Pid: hostPid, Tid: to, Ts: at, Dur: thin, Args: map[string]any{"text": h.text, "from": h.host}},
-					traceEvent{Name: "message", Ph: "s", Cat: "message", ID: h.n, Pid: hostPid, Tid: from, Ts: micros(h.at)},
-					traceEvent{Name: "message", Ph: "f", Bp: "e", Cat: "message", ID: h.n, Pid: hostPid, Tid: to, Ts: at})
+					traceEvent{Name: "message", Ph: "s", Cat: "message", ID: h.n, Pid: hostPid, Tid: from, slice: left},
+					traceEvent{Name: "message", Ph: "f", Bp: "e", Cat: "message", ID: h.n, Pid: hostPid, Tid: to, slice: left + 1})
 			}
 		case "cut":
 			end := h.end
@@ -91,6 +97,7 @@ func writeTrace(w io.Writer, all []happening) error {
 			}
 		}
 	}
+	t.apart()
 	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": t.events, "displayTimeUnit": "ms"})
 }
 
@@ -111,6 +118,62 @@ func (t *tracks) id(pid int, name string) int {
 		t.add(traceEvent{Name: "thread_name", Ph: "M", Pid: pid, Tid: id, Args: map[string]any{"name": name}})
 	}
 	return id
+}
+
+// apart moves and shortens slices so that no two of a track overlap: Perfetto drops slices that
+// do. Cuts get more tracks instead. An arrow moves with its slice.
+func (t *tracks) apart() {
+	const tick = 0.01 // µs
+	tracks := map[[2]int][]int{}
+	for i, e := range t.events {
+		if e.Ph == "X" {
+			key := [2]int{e.Pid, e.Tid}
+			tracks[key] = append(tracks[key], i)
+		}
+	}
+	for key, places := range tracks {
+		slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(t.events[a].Ts, t.events[b].Ts) })
+		if key[0] == faultPid {
+			t.spread(places)
+			continue
+		}
+		free := -tick
+		for n, i := range places {
+			e := &t.events[i]
+			if e.Ts < free+tick {
+				e.Ts = free + tick
+			}
+			free = e.Ts
+			if n > 0 {
+				if before := &t.events[places[n-1]]; before.Ts+before.Dur > e.Ts {
+					before.Dur = e.Ts - before.Ts
+				}
+			}
+		}
+	}
+	for i := range t.events {
+		if e := &t.events[i]; e.Ph == "s" || e.Ph == "f" {
+			e.Ts = t.events[e.slice].Ts
+		}
+	}
+}
+
+// spread gives slices that overlap tracks of their own.
+func (t *tracks) spread(overlapping []int) {
+	var free []float64 // when each track is
+	for _, i := range overlapping {
+		e := &t.events[i]
+		lane := slices.IndexFunc(free, func(end float64) bool { return end <= e.Ts })
+		if lane < 0 {
+			lane = len(free)
+			free = append(free, 0)
+		}
+		free[lane] = e.Ts + e.Dur
+		if lane > 0 {
+			id := t.id(e.Pid, fmt.Sprintf("cuts %d", lane+1))
+			t.events[i].Tid = id // id may have moved the events
+		}
+	}
 }
 
 // first is the type at the beginning of a message's text.
