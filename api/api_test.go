@@ -102,7 +102,7 @@ func do(t *testing.T, srv *httptest.Server, method, path, body string, header ..
 			t.Fatalf("%s %s: %v in %s", method, path, err, b)
 		}
 	}
-	if res.StatusCode >= 400 && method != http.MethodHead && path != "/healthz" {
+	if res.StatusCode >= 400 && method != http.MethodHead && path != "/healthz" && path != "/readyz" {
 		if ct := res.Header.Get("Content-Type"); ct != "application/problem+json" {
 			t.Errorf("%s %s: %d of type %q: %s", method, path, res.StatusCode, ct, b)
 		}

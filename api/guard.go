@@ -23,8 +23,16 @@ type trustKey struct{}
 // trusted reports whether the request showed a credential.
 func trusted(ctx context.Context) bool { return ctx.Value(trustKey{}) != nil }
 
-// healthPath needs no credential, for probes; without one it says yes or no alone.
-const healthPath = "/healthz"
+// Paths of probes, which need no credential; without one they say yes or no alone.
+const (
+	healthPath = "/healthz"
+	readyPath  = "/readyz"
+	alivePath  = "/livez"
+)
+
+func isProbe(path string) bool {
+	return path == healthPath || path == readyPath || path == alivePath
+}
 
 // guard lets a request through to the routes, or refuses it.
 //
@@ -55,7 +63,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		case may == stranger:
 			writeProblem(w, http.StatusForbidden, "This socket is for the daemon's own user and root. Other users send a token to the daemon's address.")
 			return
-		case may == nobody && r.URL.Path != healthPath:
+		case may == nobody && !isProbe(r.URL.Path):
 			s.unauthorized(w, "Credentials are missing or wrong. Commands of the daemon's own user and of root need none; others send a token as Authorization: Bearer …, "+
 				"which the command line reads from --api-token-file or "+trust.TokenEnv+". For a browser, netsplit access page prints an address.")
 			return

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -16,11 +17,13 @@ import (
 // of its own user.
 type ListenConfig struct {
 	Addr string
-	// Cert and Key are files (PEM) for TLS. Without, an address that other
-	// machines reach gets a certificate that is made once and kept in Dir.
+	// Cert and Key are files (PEM) for TLS; they are read again when they change. Without, an
+	// address that other machines reach gets a certificate that is made once and kept in Dir.
 	Cert, Key, Dir string
 	// Insecure speaks plain HTTP on such an address.
 	Insecure bool
+	// Log is told of another certificate; nil is slog.Default.
+	Log *slog.Logger
 }
 
 // Listener is where the API listens.
@@ -36,29 +39,52 @@ type Listener struct {
 // Port is the TCP port.
 func (l *Listener) Port() int { return l.Addr().(*net.TCPAddr).Port }
 
-// Listen opens the address of the API: plain HTTP on loopback, TLS elsewhere,
-// because whoever reads a token on the way can cut the network.
-func Listen(ctx context.Context, c ListenConfig) (*Listener, error) {
+// Check says what is wrong with it, as far as that can be known without listening, or making
+// a certificate.
+func (c ListenConfig) Check() error {
+	_, err := c.check()
+	if err == nil && c.Cert != "" {
+		_, _, err = loadTLS(c.Cert, c.Key, slog.Default())
+	}
+	return err
+}
+
+func (c ListenConfig) check() (*net.TCPAddr, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", c.Addr)
 	if err != nil {
 		err = &net.OpError{Op: "listen", Net: "tcp", Err: err}
 		return nil, fmt.Errorf("api: %w: choose an address of this machine and a port with --listen, such as 127.0.0.1:7070", err)
 	}
 	beyond := !tcp.IP.IsLoopback()
-	l := &Listener{}
-	var conf *tls.Config
 	switch {
 	case c.Insecure && (!beyond || c.Cert != ""):
 		return nil, fmt.Errorf("api: --insecure is for addresses other than loopback: leave it out for %s", c.Addr)
 	case (c.Cert == "") != (c.Key == ""):
 		return nil, errors.New("api: --api-cert and --api-key go together")
-	case c.Cert != "":
-		conf, l.Fingerprint, err = loadTLS(c.Cert, c.Key)
-	case beyond && !c.Insecure && c.Dir == "":
+	case c.Cert == "" && beyond && !c.Insecure && c.Dir == "":
 		return nil, fmt.Errorf("api: refusing plain HTTP on %s, because other machines can reach it: name a certificate (--api-cert, --api-key), or use --insecure", c.Addr)
-	case beyond && !c.Insecure:
+	}
+	return tcp, nil
+}
+
+// Listen opens the address of the API: plain HTTP on loopback, TLS elsewhere,
+// because whoever reads a token on the way can cut the network.
+func Listen(ctx context.Context, c ListenConfig) (*Listener, error) {
+	tcp, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	l := &Listener{}
+	var conf *tls.Config
+	switch {
+	case c.Cert != "":
+		conf, l.Fingerprint, err = loadTLS(c.Cert, c.Key, c.Log)
+	case !tcp.IP.IsLoopback() && !c.Insecure:
 		l.Made = true
-		conf, l.Fingerprint, err = ownTLS(c.Dir, tcp.IP, time.Now())
+		conf, l.Fingerprint, err = ownTLS(c.Dir, tcp.IP, time.Now(), c.Log)
 	}
 	if err != nil {
 		return nil, err

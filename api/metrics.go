@@ -284,6 +284,11 @@ func (m *Metrics) Finding(f model.Finding) {
 	}
 }
 
+// FoundBefore counts a finding that is not shown any more.
+func (m *Metrics) FoundBefore(target string, class model.FailureClass) {
+	m.found.WithLabelValues(clean(target), string(class)).Inc()
+}
+
 // SwitchConnected says whether a switch has a session. That one has none is shown of
 // one that had one.
 func (m *Metrics) SwitchConnected(dpid model.DatapathID, connected bool) {

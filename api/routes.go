@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -45,13 +46,15 @@ type server struct {
 	Config
 	started time.Time
 	router  *mux.Router
-	api     huma.API
+	// changing is held while a client changes what it saw: nobody else does meanwhile.
+	changing sync.Mutex
+	api      huma.API
 }
 
 // New returns the handler of the whole API. It may be called more than once.
 func New(c Config) http.Handler {
 	s := newServer(c)
-	return s.recoverPanics(s.count(s.guard(headAsGet(s.router))))
+	return s.count(s.recoverPanics(s.guard(headAsGet(s.conditional(s.router)))))
 }
 
 func newServer(c Config) *server {
@@ -143,12 +146,8 @@ func (s *server) routes() {
 	get(s, "/v1/version", "get-version", "Say what runs", s.getVersion)
 	post(s, "/v1/access/page", "access-page", "Make an address that opens the page in a browser once", http.StatusOK, s.accessPage)
 	post(s, "/v1/access/read-token", "access-read-token", "Get the read-only token, for Prometheus", http.StatusOK, s.accessReadToken)
-	get(s, healthPath, "get-health", "Say whether the daemon can do its work; without credentials, with no details", s.getHealth)
-	health := s.api.OpenAPI().Paths[healthPath].Get
-	health.Security = []map[string][]string{{}, {"token": {}}, {"page": {}}}
-	sick := *health.Responses["200"]
-	sick.Description = "It cannot: see checks"
-	health.Responses["503"] = &sick
+	s.probeRoutes()
+	describeTags(s.api.OpenAPI())
 
 	s.router.NewRoute().Path("/metrics").Methods(http.MethodGet).Handler(s.Metrics.Handler())
 	s.pageRoutes()
@@ -199,6 +198,26 @@ type body[T any] struct{ Body T }
 
 func (s *server) getVersion(context.Context, *none) (*body[wire.Version], error) {
 	return &body[wire.Version]{wire.Version{Version: s.Version, Go: runtime.Version()}}, nil
+}
+
+// probeRoutes are for those who start and watch the daemon.
+func (s *server) probeRoutes() {
+	get(s, healthPath, "get-health", "Say whether the daemon can do its work; without credentials, with no details", s.getHealth)
+	get(s, readyPath, "get-ready", "As /healthz: whether a campaign or a partition would find what it needs now", s.getHealth)
+	get(s, alivePath, "get-alive", "Say that the daemon answers, whatever its testbed does: only if it does not, a restart may help", s.getAlive)
+	for _, path := range []string{healthPath, readyPath, alivePath} {
+		op := s.api.OpenAPI().Paths[path].Get
+		op.Security = []map[string][]string{{}, {"token": {}}, {"page": {}}}
+		if path != alivePath {
+			sick := *op.Responses["200"]
+			sick.Description = "It cannot: see checks"
+			op.Responses["503"] = &sick
+		}
+	}
+}
+
+func (s *server) getAlive(context.Context, *none) (*body[wire.Alive], error) {
+	return &body[wire.Alive]{wire.Alive{OK: true}}, nil
 }
 
 type healthOutput struct {

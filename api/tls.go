@@ -13,10 +13,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -28,13 +30,71 @@ const (
 	certLife = 10 * 365 * 24 * time.Hour
 )
 
-func loadTLS(cert, key string) (*tls.Config, string, error) {
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
+func loadTLS(cert, key string, log *slog.Logger) (*tls.Config, string, error) {
+	r := &renewal{cert: cert, key: key, log: log}
+	r.stamp = r.files()
+	var err error
+	if r.pair, err = r.load(); err != nil {
 		return nil, "", fmt.Errorf("api: certificate of the API: %w", err)
 	}
 	// Not HTTP/2: net/http would need more of the listener than that it speaks TLS.
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, Fingerprint(pair.Certificate[0]), nil
+	return &tls.Config{GetCertificate: r.current, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, Fingerprint(r.pair.Certificate[0]), nil
+}
+
+// renewEvery is how often the files of a certificate are looked at, while clients connect.
+const renewEvery = time.Second
+
+// renewal is a certificate that is read again once its files have changed.
+type renewal struct {
+	cert, key string
+	log       *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	pair   *tls.Certificate
+	stamp  string // of the files when pair was read
+	looked time.Time
+	failed string // what was logged last
+}
+
+func (r *renewal) load() (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(r.cert, r.key)
+	return &pair, err
+}
+
+// files changes when one of the files does.
+func (r *renewal) files() (out string) {
+	for _, name := range []string{r.cert, r.key} {
+		if st, err := os.Stat(name); err == nil {
+			out += fmt.Sprintf("%d %d;", st.ModTime().UnixNano(), st.Size())
+		}
+	}
+	return out
+}
+
+// current is the certificate for a client that connects. While the files are not a pair, as
+// in the middle of a renewal, it is the last one that was.
+func (r *renewal) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.looked) < renewEvery {
+		return r.pair, nil
+	}
+	r.looked = time.Now()
+	stamp := r.files()
+	if stamp == r.stamp {
+		return r.pair, nil
+	}
+	pair, err := r.load()
+	if err != nil {
+		if r.failed != err.Error() {
+			r.log.Warn("the API keeps its certificate: the new one cannot be read", "file", r.cert, "err", err)
+		}
+		r.failed = err.Error()
+		return r.pair, nil
+	}
+	r.pair, r.stamp, r.failed = pair, stamp, ""
+	r.log.Info("the API has another certificate", "file", r.cert, "fingerprint", Fingerprint(pair.Certificate[0]))
+	return r.pair, nil
 }
 
 // Fingerprint is the SHA-256 of a certificate (DER) in hex, as --api-fingerprint takes it.
@@ -44,25 +104,25 @@ func Fingerprint(der []byte) string {
 }
 
 // ownTLS is loadTLS for the certificate in a folder, made if there is none or it has expired.
-func ownTLS(dir string, ip net.IP, now time.Time) (*tls.Config, string, error) {
+func ownTLS(dir string, ip net.IP, now time.Time, log *slog.Logger) (*tls.Config, string, error) {
 	cert, key := filepath.Join(dir, certFile), filepath.Join(dir, keyFile)
-	conf, print, err := loadTLS(cert, key)
+	pair, err := tls.LoadX509KeyPair(cert, key)
 	switch {
 	case err == nil:
-		leaf, err := x509.ParseCertificate(conf.Certificates[0].Certificate[0])
+		leaf, err := x509.ParseCertificate(pair.Certificate[0])
 		if err != nil {
 			return nil, "", fmt.Errorf("api: certificate %s: %w", cert, err)
 		}
 		if now.Before(leaf.NotAfter) {
-			return conf, print, nil
+			return loadTLS(cert, key, log)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, "", fmt.Errorf("%w: fix %s and %s, or remove both, and new ones are made", err, cert, key)
+		return nil, "", fmt.Errorf("api: certificate of the API: %w: fix %s and %s, or remove both, and new ones are made", err, cert, key)
 	}
 	if err := makeCertificate(cert, key, ip, now); err != nil {
 		return nil, "", fmt.Errorf("api: make a certificate: %w", err)
 	}
-	return loadTLS(cert, key)
+	return loadTLS(cert, key, log)
 }
 
 func makeCertificate(cert, key string, ip net.IP, now time.Time) error {

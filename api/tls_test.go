@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"netsplit/api"
 	"netsplit/api/client"
@@ -188,5 +191,87 @@ func TestWhereATokenGoes(t *testing.T) {
 	defer squatter.Close()
 	if _, err := client.New(client.Config{API: squatter.Addr().String()}); err == nil || !strings.Contains(err.Error(), squatter.Addr().String()) {
 		t.Errorf("somebody else has the port: %v", err)
+	}
+}
+
+// TestAnotherCertificateNeedsNoRestart: a certificate that is renewed is used for the next
+// clients; files that are no pair are not.
+func TestAnotherCertificateNeedsNoRestart(t *testing.T) {
+	made := func() (dir, fingerprint string) {
+		dir = t.TempDir()
+		ln, err := api.Listen(t.Context(), api.ListenConfig{Addr: "0.0.0.0:0", Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = ln.Close()
+		return dir, ln.Fingerprint
+	}
+	first, was := made()
+	second, want := made()
+	third, _ := made()
+	dir := t.TempDir()
+	put := func(from string, files ...string) {
+		for _, name := range files {
+			b, err := os.ReadFile(filepath.Join(from, name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	put(first, "api-cert.pem", "api-key.pem")
+	var logged bytes.Buffer
+	ln, err := api.Listen(t.Context(), api.ListenConfig{Addr: "127.0.0.1:0", Cert: filepath.Join(dir, "api-cert.pem"), Key: filepath.Join(dir, "api-key.pem"),
+		Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.(*tls.Conn).HandshakeContext(context.Background())
+			_ = c.Close()
+		}
+	}()
+	shown := func() string {
+		c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return api.Fingerprint(c.ConnectionState().PeerCertificates[0].Raw)
+	}
+	until := func(fingerprint string) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); shown() != fingerprint; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("the API has no other certificate: %s", &logged)
+			}
+		}
+	}
+	until(was)
+	put(second, "api-cert.pem") // half of a renewal
+	time.Sleep(1100 * time.Millisecond)
+	if got := shown(); got != was {
+		t.Errorf("in the middle of a renewal it shows %s", got)
+	}
+	put(second, "api-key.pem")
+	until(want)
+	put(third, "api-key.pem")
+	time.Sleep(1100 * time.Millisecond)
+	if got := shown(); got != want {
+		t.Errorf("with another's key it shows %s", got)
+	}
+	_ = ln.Close()
+	for _, w := range []string{"keeps its certificate", "another certificate", want} {
+		if !strings.Contains(logged.String(), w) {
+			t.Errorf("the log does not say %q: %s", w, &logged)
+		}
 	}
 }

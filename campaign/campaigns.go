@@ -70,7 +70,7 @@ func (s *Service) createCampaign(spec model.CampaignSpec, schedule string) (mode
 // was recorded stays. Cancelling one that has ended is harmless.
 func (s *Service) CancelCampaign(ctx context.Context, id string) (model.Campaign, error) {
 	s.stop(id, errCancelled)
-	if err := s.cancelPaused(id); err != nil { // it was paused, or became so meanwhile
+	if err := s.cancelStopped(id); err != nil { // it was paused, or became so meanwhile
 		return model.Campaign{}, err
 	}
 	return s.Campaign(ctx, id)

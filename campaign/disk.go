@@ -45,7 +45,7 @@ func (s *Service) diskHealth() (detail string, err error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("the folder of %s: %w: it must exist while the daemon runs", at.what, err))
 		case r.bytes < leastFree || r.files == 0:
-			errs = append(errs, fmt.Errorf("%s has %d MB free, and room for %s: runs fail without: delete what you no longer need, or start the daemon with another --runs-dir", at.dir, r.bytes>>20, filesText(r.files)))
+			errs = append(errs, fmt.Errorf("%s has %d MB free, and room for %s: runs fail without: delete records that you no longer need (netsplit store prune, or serve --keep-size), or start the daemon with another --runs-dir", at.dir, r.bytes>>20, filesText(r.files)))
 		default:
 			detail += fmt.Sprintf("%d MB free for %s; ", r.bytes>>20, at.what)
 		}

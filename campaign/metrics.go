@@ -1,12 +1,14 @@
 package campaign
 
 import (
+	"slices"
 	"time"
 
 	"netsplit/model"
 )
 
-// shownFindings is how many findings are shown again after a restart, the last ones.
+// shownFindings is how many findings are shown again after a restart, the last ones. All are
+// counted: a counter that falls would look like new findings.
 const shownFindings = 500
 
 func (s *Service) restoreMetrics() error {
@@ -17,19 +19,16 @@ func (s *Service) restoreMetrics() error {
 	for k, n := range counts {
 		s.metrics.RunsDone(k.Target, k.Strategy, k.Verdict, n)
 	}
-	var last []model.Finding
-	for cursor := ""; len(last) < shownFindings; {
-		rows, next, err := s.store.ListFindings("", page, cursor)
-		if err != nil {
-			return err
-		}
-		last = append(last, rows...)
-		if cursor = next; next == "" {
-			break
-		}
+	found, err := all(func(c string) ([]model.Finding, string, error) { return s.store.ListFindings("", page, c) }) // the newest first
+	if err != nil {
+		return err
 	}
-	for i := min(len(last), shownFindings) - 1; i >= 0; i-- { // the newest last: it is shown longest
-		s.metrics.Finding(last[i])
+	for i, f := range slices.Backward(found) { // the newest last: it is shown longest
+		if i < shownFindings {
+			s.metrics.Finding(f)
+		} else {
+			s.metrics.FoundBefore(f.Target, f.Class)
+		}
 	}
 	cuts, _, err := s.store.Annotations(time.Time{}, time.Now(), 1)
 	if err == nil && len(cuts) > 0 {

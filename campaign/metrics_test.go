@@ -15,6 +15,7 @@ type logged struct {
 	Metrics
 	runs     map[string]int
 	findings []string
+	before   int
 	lastCut  time.Time
 	gone     []model.DatapathID
 }
@@ -23,6 +24,7 @@ func (m *logged) RunsDone(target string, strategy model.Strategy, v model.Verdic
 	m.runs[fmt.Sprint(target, " ", strategy, " ", v)] += n
 }
 func (m *logged) Finding(f model.Finding)                { m.findings = append(m.findings, f.ID) }
+func (m *logged) FoundBefore(string, model.FailureClass) { m.before++ }
 func (m *logged) LastCut(at time.Time)                   { m.lastCut = at }
 func (m *logged) SwitchGone(id model.DatapathID)         { m.gone = append(m.gone, id) }
 func (m *logged) SwitchConnected(model.DatapathID, bool) {}
@@ -56,7 +58,7 @@ func TestMetricsHaveWhatTheStoreHas(t *testing.T) {
 	if want := map[string]int{"mine cofi pass": 4, "mine cofi fail": 1}; !maps.Equal(m.runs, want) {
 		t.Errorf("runs: %v, want %v", m.runs, want)
 	}
-	if n := len(m.findings); n != shownFindings || m.findings[0] != "f-0003" || m.findings[n-1] != fmt.Sprintf("f-%04d", shownFindings+2) {
+	if n := len(m.findings); n != shownFindings || m.before != 3 || m.findings[0] != "f-0003" || m.findings[n-1] != fmt.Sprintf("f-%04d", shownFindings+2) {
 		t.Errorf("%d findings, from %s to %s", n, m.findings[0], m.findings[n-1])
 	}
 	if want := began.Add(3*time.Minute + time.Second); !m.lastCut.Equal(want) {

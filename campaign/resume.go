@@ -35,15 +35,25 @@ func (s *Service) PauseCampaign(ctx context.Context, id string) (model.Campaign,
 	return c, fmt.Errorf("%w: campaign %s is %s: only one that is queued or running can be paused", model.ErrConflict, id, c.State)
 }
 
-// cancelPaused ends a campaign that is paused; others it leaves as they are.
-func (s *Service) cancelPaused(id string) error {
+// cancelStopped ends a campaign that could be resumed: one that is paused or failed, or that the
+// store has as queued or under way and that nobody works on. Others it leaves as they are.
+func (s *Service) cancelStopped(id string) error {
 	s.booking.Lock()
 	defer s.booking.Unlock()
 	c, err := s.getCampaign(id)
-	if err != nil || c.State != model.CampaignPaused {
+	if err != nil || c.State == model.CampaignDone || c.State == model.CampaignCancelled {
 		return err
 	}
-	c.State, c.Reason = model.CampaignCancelled, cancelledByUser
+	s.mu.Lock()
+	j := s.jobs[id]
+	s.mu.Unlock()
+	if j != nil {
+		return nil // it ends by itself
+	}
+	c.State, c.Reason, c.Running, c.Doing = model.CampaignCancelled, cancelledByUser, nil, nil
+	if c.Ended.IsZero() {
+		c.Ended = time.Now()
+	}
 	if err := s.putCampaign(c); err != nil {
 		return err
 	}

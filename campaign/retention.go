@@ -18,7 +18,11 @@ type kept struct {
 	model.RunRow
 	bytes  int64
 	needed bool
+	told   bool // as one that stays
 }
+
+// prunedDir is where records are until they are deleted: a record is whole or gone.
+const prunedDir = ".pruned"
 
 // Prune deletes records of runs by age and size: a run's folder with packets, logs and
 // report. The store keeps the run with its verdict. The record of a run that a finding
@@ -35,6 +39,11 @@ func (s *Service) Prune(ctx context.Context, r model.Retention) (out model.Prune
 		return out, err
 	}
 	defer root.Close()
+	if !r.DryRun {
+		if err := root.RemoveAll(prunedDir); err != nil { // what one that was killed left
+			return out, err
+		}
+	}
 	runs, err := s.recorded(ctx, root)
 	if err != nil {
 		return out, err
@@ -44,15 +53,16 @@ func (s *Service) Prune(ctx context.Context, r model.Retention) (out model.Prune
 	}
 	drop := func(k *kept) {
 		switch {
-		case k.bytes == 0:
+		case k.bytes == 0 || k.told || ctx.Err() != nil:
 			return
 		case k.needed:
+			k.told = true
 			out.Kept++
 			return
 		}
 		if !r.DryRun {
-			// os.Root follows no link out of the folder.
-			if err := root.RemoveAll(filepath.Join(k.Campaign, k.Run)); err != nil {
+			if err := s.remove(root, k); err != nil {
+				k.told = true
 				out.Failed++
 				out.Why = cmp.Or(out.Why, err.Error())
 				return
@@ -76,7 +86,7 @@ func (s *Service) Prune(ctx context.Context, r model.Retention) (out model.Prune
 		}
 		for _, now := range []bool{true, false} {
 			for i := range runs {
-				if out.Left > r.Bytes && dull(&runs[i]) == now && ctx.Err() == nil {
+				if out.Left > r.Bytes && dull(&runs[i]) == now {
 					drop(&runs[i])
 				}
 			}
@@ -86,6 +96,21 @@ func (s *Service) Prune(ctx context.Context, r model.Retention) (out model.Prune
 		s.tell("retention", "records", "pruned", fmt.Sprintf("the records of %s were deleted, %d MB", model.Count(out.Runs, "run", "runs"), out.Bytes>>20))
 	}
 	return out, ctx.Err()
+}
+
+// remove deletes a record, which nobody reads whole meanwhile. os.Root follows no link out of
+// the folder.
+func (s *Service) remove(root *os.Root, k *kept) error {
+	s.querying.Lock()
+	err := root.MkdirAll(prunedDir, 0o700)
+	if err == nil {
+		err = root.Rename(filepath.Join(k.Campaign, k.Run), filepath.Join(prunedDir, k.Run))
+	}
+	s.querying.Unlock()
+	if err != nil {
+		return err
+	}
+	return root.RemoveAll(prunedDir)
 }
 
 // recorded lists the runs whose record is there.
@@ -169,11 +194,11 @@ func (s *Service) retain(ctx context.Context) {
 		case err != nil:
 			s.log.Warn("records could not be pruned", "err", err)
 		case out.Failed > 0:
-			s.log.Warn("some records could not be deleted", "runs", out.Failed, "why", out.Why)
+			s.log.Warn("some records could not be deleted", "runs", out.Failed, "why", out.Why, "deleted", out.Runs)
 		case out.Runs > 0:
 			s.log.Info("records were deleted, by age or size", "runs", out.Runs, "bytes", out.Bytes)
 		}
-		if b := s.cfg.Retention.Bytes; err == nil && b > 0 && out.Left > b {
+		if b := s.cfg.Retention.Bytes; err == nil && b > 0 && out.Left > b && out.Failed == 0 {
 			s.log.Warn("the records take more than --keep-size: findings or campaigns that have not ended need them", "bytes", out.Left)
 		}
 		select {

@@ -106,7 +106,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, err := s.Prune(t.Context(), all)
-		if got := left(t, s); err != nil || got != want || out.Kept == 0 {
+		if got := left(t, s); err != nil || got != want || out.Kept != len(strings.Fields(want)) {
 			t.Errorf("%s: left %s, want %s: %+v, %v", state, got, want, out, err)
 		}
 	}
@@ -131,5 +131,25 @@ func TestPruningFollowsNoLink(t *testing.T) {
 	}
 	if _, err := s.RunFile(context.Background(), "c-1-r0001", "report.html"); !errors.Is(err, model.ErrNotFound) || !strings.Contains(err.Error(), "retention") {
 		t.Errorf("the report: %v", err)
+	}
+}
+
+// TestPruningEnds with its context, and what one that was killed left is deleted by the next.
+func TestPruningEnds(t *testing.T) {
+	s := recordedRuns(t, model.CampaignDone, vPass, vPass, vPass)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if out, err := s.Prune(ctx, model.Retention{Age: time.Minute}); !errors.Is(err, context.Canceled) || out.Runs != 0 || left(t, s) != "1 2 3" {
+		t.Errorf("%+v, %v, left %s", out, err, left(t, s))
+	}
+	gone := filepath.Join(s.cfg.RunsDir, prunedDir, "c-1-r0009")
+	if err := os.MkdirAll(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Prune(t.Context(), model.Retention{Age: time.Hour + time.Minute}); err != nil || left(t, s) != "3" {
+		t.Errorf("%v, left %s", err, left(t, s))
+	}
+	if _, err := os.Stat(filepath.Dir(gone)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was to be deleted is there: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Retention says which records of runs are deleted.
 type Retention struct {
-	Age    Span  `json:"age,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Records that ended longer ago than this, greater than 0; absent: of any age" example:"720h"`
+	Age    Span  `json:"age,omitempty" pattern:"^([0-9]{1,6}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Records that ended longer ago than this, greater than 0; absent: of any age" example:"720h"`
 	Bytes  int64 `json:"bytes,omitempty" minimum:"0" doc:"The oldest records beyond this size of all records; of these passed and vacuous runs go first; absent or 0: of any size"`
 	DryRun bool  `json:"dryRun,omitempty" doc:"Delete nothing, and count what would be deleted"`
 }

@@ -253,3 +253,4 @@ func (unmeasured) SwitchConnected(model.DatapathID, bool)                   {}
 func (unmeasured) SwitchGone(model.DatapathID)                              {}
 func (unmeasured) LastCut(time.Time)                                        {}
 func (unmeasured) RunsDone(string, model.Strategy, model.VerdictValue, int) {}
+func (unmeasured) FoundBefore(string, model.FailureClass)                   {}

@@ -124,10 +124,11 @@ func pauseCommand(conn *daemonFlags) *cobra.Command {
 }
 
 func cancelCommand(conn *daemonFlags) *cobra.Command {
+	var runsDir string
 	c := &cobra.Command{
-		Use: "cancel ID", Short: "end a campaign of the daemon; what it recorded stays", Args: exactArgs(1, "a campaign's id"),
+		Use: "cancel ID", Short: "end a campaign for good, be it paused or failed; what it recorded stays", Args: exactArgs(1, "a campaign's id"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
 				camp, err := cl.CancelCampaign(ctx, args[0])
 				if err == nil {
 					fmt.Fprintf(c.OutOrStdout(), "campaign %s is asked to end: it is %s after %d runs\n", camp.ID, camp.State, camp.Done)
@@ -136,6 +137,7 @@ func cancelCommand(conn *daemonFlags) *cobra.Command {
 			})
 		},
 	}
+	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs: for a campaign that failed, or whose command was killed")
 	conn.register(c)
 	return c
 }

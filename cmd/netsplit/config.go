@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"netsplit/api/trust"
 )
 
 const (
@@ -45,8 +44,12 @@ func applyConfig(f *pflag.FlagSet, path string) error {
 		return err
 	}
 	var doc yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(b)).Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+	decoder := yaml.NewDecoder(bytes.NewReader(b))
+	if err := decoder.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
 		return usage("%s: %w", path, err)
+	}
+	if more := (yaml.Node{}); !errors.Is(decoder.Decode(&more), io.EOF) {
+		return usage("%s:%d: leave out what follows ---: a configuration is one document", path, more.Line)
 	}
 	if len(doc.Content) == 0 {
 		return nil // nothing but comments
@@ -169,7 +172,7 @@ func configCheckCommand() *cobra.Command {
 			if _, _, _, err := d.load(); err != nil {
 				return err
 			}
-			if _, err := trust.LoadToken(d.doors.tokenFile); err != nil {
+			if err := d.doors.check(); err != nil {
 				return err
 			}
 			for _, key := range configKeys(serve) {

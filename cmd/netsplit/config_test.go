@@ -25,23 +25,36 @@ func TestAConfigurationIsChecked(t *testing.T) {
 		says string
 	}{
 		"": {exitPass, "is right"},
-		"# nothing\nrunss-dir: x\nkeep-age: soon\nallowed-host: {a: b}\nlisten:\nsocket: [a]\n---\nmore: 1\n": {exitUsage, ":2: unknown key \"runss-dir\": use one of"},
-		"keep-age: soon\n":             {exitUsage, ":1: invalid argument \"soon\" for \"--keep-age\" flag: use a time such as 36h, 30d or 8w"},
-		"\nallowed-host: {a: b}\n":     {exitUsage, ":2: allowed-host: write a value or a list of values"},
-		"listen:\n":                    {exitUsage, ":1: listen: it has no value"},
-		"socket: [a]\n":                {exitUsage, ":1: socket: write one value"},
-		"gate: port\ngate: port\n":     {exitUsage, ":2: gate is there twice"},
-		"[a, b]":                       {exitUsage, ":1: write a line for each key"},
-		"a: [":                         {exitUsage, "yaml"},
-		"config: x\n":                  {exitUsage, `unknown key "config"`},
-		"gate: both\n":                 {exitUsage, "--gate"},
-		"testbed: /nowhere.yaml\n":     {exitFailed, "/nowhere.yaml"},
-		"token-file: /nowhere.token\n": {exitFailed, "/nowhere.token"},
-		"runs-dir: r\nallowed-host: [a.b, c.d]\ninsecure: true\nkeep-age: 30d\nkeep-size: 20 GB\n": {exitPass, "allowed-host: [a.b,c.d]\ninsecure: true\nkeep-age: 30d\nkeep-size: 20 GB\nruns-dir: r\n"},
+		"# nothing\nrunss-dir: x\nkeep-age: soon\nallowed-host: {a: b}\nlisten:\nsocket: [a]\n": {exitUsage, ":2: unknown key \"runss-dir\": use one of"},
+		"listen: 127.0.0.1:1\n---\nkeep-age: 30d\n":                                             {exitUsage, "a configuration is one document"},
+		"api-cert: /nowhere\n":                            {exitFailed, "--api-key"},
+		"api-cert: /nowhere.pem\napi-key: /nowhere.pem\n": {exitFailed, "/nowhere.pem"},
+		"insecure: true\n":                                {exitFailed, "leave it out"},
+		"keep-size: 200\n":                                {exitUsage, "a size with a unit"},
+		"keep-size: 0\n":                                  {exitPass, "is right"},
+		"keep-age: soon\n":                                {exitUsage, ":1: invalid argument \"soon\" for \"--keep-age\" flag: use a time such as 36h, 30d or 8w"},
+		"\nallowed-host: {a: b}\n":                        {exitUsage, ":2: allowed-host: write a value or a list of values"},
+		"listen:\n":                                       {exitUsage, ":1: listen: it has no value"},
+		"socket: [a]\n":                                   {exitUsage, ":1: socket: write one value"},
+		"gate: port\ngate: port\n":                        {exitUsage, ":2: gate is there twice"},
+		"[a, b]":                                          {exitUsage, ":1: write a line for each key"},
+		"a: [":                                            {exitUsage, "yaml"},
+		"config: x\n":                                     {exitUsage, `unknown key "config"`},
+		"gate: both\n":                                    {exitUsage, "--gate"},
+		"testbed: /nowhere.yaml\n":                        {exitFailed, "/nowhere.yaml"},
+		"token-file: /nowhere.token\n":                    {exitFailed, "/nowhere.token"},
+		"runs-dir: r\nallowed-host: [a.b, c.d]\nverbose: true\nkeep-age: 30d\nkeep-size: 20 GB\n": {exitPass, "allowed-host: [a.b,c.d]\nkeep-age: 30d\nkeep-size: 20 GB\nruns-dir: r\nverbose: true\n"},
 	} {
 		code, out, errs := cli(t, "config", "check", configFile(t, text))
 		if code != want.code || !strings.Contains(out+errs, want.says) {
 			t.Errorf("%q: status %d, %s%s; want %d and %q", text, code, out, errs, want.code, want.says)
+		}
+		if strings.HasPrefix(text, "# nothing") {
+			for _, line := range []string{":2: ", ":3: ", ":4: ", ":5: ", ":6: "} { // all mistakes
+				if !strings.Contains(errs, line) {
+					t.Errorf("%q: nothing about line %s: %s", text, line, errs)
+				}
+			}
 		}
 	}
 }

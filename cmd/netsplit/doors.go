@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 
@@ -35,11 +36,24 @@ type doors struct {
 	socket net.Listener
 }
 
+// check says what is wrong with the files and addresses that are named.
+func (f doorFlags) check() error {
+	conf := api.ListenConfig{Addr: f.listen, Cert: f.cert, Key: f.key, Dir: accessDir, Insecure: f.insecure}
+	if err := conf.Check(); err != nil {
+		return err
+	}
+	if f.tokenFile == "" { // the one of the environment is not the file's
+		return nil
+	}
+	_, err := trust.LoadToken(f.tokenFile)
+	return err
+}
+
 // accessDir is the folder beside the store with certificate and tokens.
 const accessDir = "access"
 
 // open opens both; the TCP port first, which gives the socket its name.
-func (f doorFlags) open(ctx context.Context, runsDir, store string) (*doors, *api.Access, error) {
+func (f doorFlags) open(ctx context.Context, runsDir, store string, log *slog.Logger) (*doors, *api.Access, error) {
 	d := &doors{}
 	token, err := trust.LoadToken(f.tokenFile)
 	if err != nil {
@@ -52,7 +66,7 @@ func (f doorFlags) open(ctx context.Context, runsDir, store string) (*doors, *ap
 	if err := trust.Private(dir); err != nil {
 		return d, nil, fmt.Errorf("folder of certificate and tokens: %w", err)
 	}
-	if d.tcp, err = api.Listen(ctx, api.ListenConfig{Addr: f.listen, Cert: f.cert, Key: f.key, Dir: dir, Insecure: f.insecure}); err != nil {
+	if d.tcp, err = api.Listen(ctx, api.ListenConfig{Addr: f.listen, Cert: f.cert, Key: f.key, Dir: dir, Insecure: f.insecure, Log: log}); err != nil {
 		return d, nil, err
 	}
 	path := f.socket

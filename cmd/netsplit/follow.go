@@ -54,7 +54,7 @@ func (d *daemonFlags) work(c *cobra.Command, runsDir string, start func(ctx cont
 		p.stop += ", or netsplit campaign cancel " + camp.ID
 	}
 	if dir != "" {
-		if err := sayInterrupted(ctx, cl, camp.ID, p); err != nil {
+		if err := sayInterrupted(ctx, cl, camp.ID, d.place(dir), p); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (d *daemonFlags) work(c *cobra.Command, runsDir string, start func(ctx cont
 }
 
 // sayInterrupted tells of campaigns that a process which died left in the store.
-func sayInterrupted(ctx context.Context, cl *client.Client, but string, p *progress) error {
+func sayInterrupted(ctx context.Context, cl *client.Client, but string, at place, p *progress) error {
 	for _, state := range []model.CampaignState{model.CampaignRunning, model.CampaignQueued} {
 		left, err := cl.Campaigns(ctx, wire.CampaignFilter{State: string(state)}, 0, "")
 		if err != nil {
@@ -76,7 +76,7 @@ func sayInterrupted(ctx context.Context, cl *client.Client, but string, p *progr
 		}
 		for _, c := range left.Items {
 			if c.ID != but {
-				p.say("campaign %s was interrupted; to continue it: netsplit campaign resume %s", c.ID, c.ID)
+				p.say("campaign %s was interrupted; to continue it: %s", c.ID, at.command("campaign resume "+c.ID))
 			}
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dustin/go-humanize"
 	prometheus "github.com/prometheus/common/model"
@@ -31,11 +33,11 @@ func (a *ageFlag) String() string {
 // Type is shown by help.
 func (a *ageFlag) Type() string { return "duration" }
 
-// Set takes a duration such as 36h, 30d or 2w.
+// Set takes a duration such as 36h, 30d or 2w; 0 is no bound.
 func (a *ageFlag) Set(s string) error {
 	d, err := prometheus.ParseDuration(s)
-	if err != nil || d <= 0 {
-		return errors.New("use a time such as 36h, 30d or 8w")
+	if err != nil || d < 0 {
+		return errors.New("use a time such as 36h, 30d or 8w, or 0 for no bound")
 	}
 	*a = ageFlag(d)
 	return nil
@@ -55,11 +57,12 @@ func (z *sizeFlag) String() string {
 // Type is shown by help.
 func (z *sizeFlag) Type() string { return "size" }
 
-// Set takes a size such as 500MB or 20GiB.
+// Set takes a size such as 500MB or 20GiB; 0 is no bound. A number without a unit would be
+// bytes, which nobody means.
 func (z *sizeFlag) Set(s string) error {
 	n, err := humanize.ParseBytes(s)
-	if err != nil || n == 0 || n > 1<<62 {
-		return errors.New("use a size such as 500MB or 20GiB")
+	if unit := strings.TrimSpace(s); err != nil || n > 1<<62 || n > 0 && unicode.IsDigit(rune(unit[len(unit)-1])) {
+		return errors.New("use a size with a unit, such as 500MB or 20GiB, or 0 for no bound")
 	}
 	*z = sizeFlag(n)
 	return nil
@@ -88,7 +91,7 @@ func storePruneCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "prune", Short: "delete records of runs by age and size; those that a finding names stay",
 		Long: `Deletes records of runs: their packets, logs and reports. Runs, verdicts and findings stay in
-the store. The record of a run that a finding names, or whose campaign has not ended,
+the store. The record of a run that a finding names, or whose campaign has not ended (a failed one has not),
 is never deleted. A daemon prunes every hour if it is started with these flags.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -77,7 +77,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 		}
 	}()
 	if !c.inProcess {
-		if d.doors, d.access, err = c.doors.open(ctx, c.runsDir, c.store); err != nil {
+		if d.doors, d.access, err = c.doors.open(ctx, c.runsDir, c.store, c.log); err != nil {
 			return nil, err
 		}
 	}

@@ -51,7 +51,7 @@ type dashboard struct {
 	SchemaVersion int
 	Panels        []panel
 	Templating    struct {
-		List []struct{ Name, Type string }
+		List []struct{ Name, Type, AllValue string }
 	}
 	Annotations struct {
 		List []struct {
@@ -164,6 +164,9 @@ func faults(raw []byte) (out []string) {
 	vars := map[string]string{}
 	for _, v := range d.Templating.List {
 		vars[v.Name] = v.Type
+		if v.Name == "instance" && v.AllValue != "" { // All is then what the testbed's daemons are, and no other program's
+			bad("all instances are those of every job")
+		}
 	}
 	if vars["datasource"] != "datasource" || vars["instance"] != "query" || vars["testbed"] != "query" {
 		bad("no variable datasource, instance or testbed")
