@@ -58,7 +58,8 @@ func TestNobodyIsLetInWithoutCredentials(t *testing.T) {
 			"HEAD /metrics", "HEAD /v1/events", "OPTIONS /v1/campaigns", "GET /access", "GET /access?code=", "GET /access?code=x", "POST /access", "GET //v1/campaigns", "GET /healthz/") {
 			method, path, _ := strings.Cut(op, " ")
 			for _, auth := range []string{"", "Bearer", "Bearer ", "Bearer x", "Bearer " + token[1:], "Basic " + token, token} {
-				if auth == "" && path == "/healthz" {
+				probe := path == "/healthz" || path == "/readyz" || path == "/livez"
+				if auth == "" && probe {
 					continue
 				}
 				h := []string{"Authorization: " + auth, "Cookie: netsplit-0=x; netsplit=; netsplit-" + srv.URL[strings.LastIndex(srv.URL, ":")+1:] + "=x"}
@@ -66,13 +67,15 @@ func TestNobodyIsLetInWithoutCredentials(t *testing.T) {
 					h = h[1:]
 				}
 				res, _ := do(t, srv, method, path, "", h...)
-				if res.StatusCode != 401 && (path != "/healthz" || res.StatusCode != 200) || res.StatusCode == 401 && !strings.HasPrefix(res.Header.Get("WWW-Authenticate"), "Bearer") {
+				if res.StatusCode != 401 && (!probe || res.StatusCode != 200) || res.StatusCode == 401 && !strings.HasPrefix(res.Header.Get("WWW-Authenticate"), "Bearer") {
 					t.Errorf("%s: %s with %q: %d", name, op, auth, res.StatusCode)
 				}
 			}
 		}
-		if out := expect(t, srv, 200, "GET", "/healthz", ""); fmt.Sprint(out["checks"]) != "[]" {
-			t.Errorf("health tells a stranger %v", out)
+		for _, path := range []string{"/healthz", "/readyz"} {
+			if out := expect(t, srv, 200, "GET", path, ""); fmt.Sprint(out["checks"]) != "[]" {
+				t.Errorf("%s tells a stranger %v", path, out)
+			}
 		}
 	}
 	if list, _, err := f.ListCampaigns(model.CampaignFilter{}, 0, ""); err != nil || len(list) != 1 {

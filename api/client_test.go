@@ -263,3 +263,30 @@ func TestClientRepeatsWhatGotNoAnswer(t *testing.T) {
 		t.Errorf("%d campaigns after %d calls, %v", len(list)-1, calls.Load(), err)
 	}
 }
+
+// TestEventsFromNow: what happened before is left out, what happens is told, and a stream that
+// breaks is no end of the campaign.
+func TestEventsFromNow(t *testing.T) {
+	f := newFake(t) // with an event of before
+	srv := serve(t, f)
+	c := connect(t, srv.URL, token)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got []string
+	err := c.Events(ctx, func() { f.emit("run", "c-1-r0009", "pass") }, func(e model.ServiceEvent) error {
+		got = append(got, e.ID)
+		cancel()
+		return nil
+	})
+	if err != nil || len(got) != 1 || got[0] != "c-1-r0009" {
+		t.Errorf("%v, %v", got, err)
+	}
+	stop := errors.New("enough")
+	if err := c.Events(t.Context(), func() { f.emit("run", "c-1-r0010", "pass") }, func(model.ServiceEvent) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("stopped: %v", err)
+	}
+	f.fail = model.ErrUnavailable
+	if err := c.Events(t.Context(), func() { t.Error("begun") }, nil); err == nil {
+		t.Error("no stream, and no error")
+	}
+}

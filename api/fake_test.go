@@ -476,6 +476,11 @@ func (f *fakeService) Events(ctx context.Context, after uint64) (<-chan model.Se
 		return nil, f.fail
 	}
 	ch := make(chan model.ServiceEvent)
+	if after == model.EventsFromNow {
+		f.mu.Lock()
+		after = uint64(len(f.events))
+		f.mu.Unlock()
+	}
 	go func() {
 		defer func() { close(ch); f.ended <- struct{}{} }()
 		for {

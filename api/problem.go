@@ -22,6 +22,7 @@ var problemTypes = map[int][2]string{
 	http.StatusNotAcceptable:         {"not-acceptable", "No such format"},
 	http.StatusRequestTimeout:        {"timeout", "The request took too long to arrive"},
 	http.StatusConflict:              {"conflict", "The request conflicts with the present state"},
+	http.StatusPreconditionFailed:    {"changed", "It is not what you saw"},
 	http.StatusRequestEntityTooLarge: {"too-large", "The request is too large"},
 	http.StatusUnsupportedMediaType:  {"unsupported-media-type", "The body is not JSON"},
 	http.StatusUnprocessableEntity:   {"invalid", "The request is not valid"},

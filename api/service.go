@@ -124,7 +124,8 @@ type Service interface {
 	// Annotations lists the cuts that overlap the span from from to to, by their
 	// start: the last limit of them. more says whether there were others.
 	Annotations(ctx context.Context, from, to time.Time, limit int) (list []model.Annotation, more bool, err error)
-	// Events sends the events after the given number, past ones first, and closes the
+	// Events sends the events after the given number, past ones first, or with
+	// model.EventsFromNow those that come, and closes the
 	// channel when ctx ends. In place of events that are no longer kept it sends one of
 	// kind events and state missed. If a reader is too slow, it closes the channel
 	// early; the reader then resumes by number.

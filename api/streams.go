@@ -25,6 +25,7 @@ const streamWrite = 10 * time.Second
 
 type eventsInput struct {
 	After       uint64 `query:"after" doc:"Number of the last event that you saw; 0 or absent: start at the first that is kept"`
+	New         bool   `query:"new" doc:"Leave out what has happened already; after and Last-Event-ID are stronger"`
 	LastEventID string `header:"Last-Event-ID" maxLength:"20" doc:"Like after, and stronger; browsers send it when they reconnect"`
 }
 
@@ -43,6 +44,9 @@ func (s *server) eventRoute() {
 
 func (s *server) streamEvents(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
 	after := in.After
+	if in.New && after == 0 {
+		after = model.EventsFromNow
+	}
 	if in.LastEventID != "" {
 		n, err := strconv.ParseUint(in.LastEventID, 10, 64)
 		if err != nil {

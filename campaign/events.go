@@ -56,12 +56,15 @@ func (s *Service) eventsAfter(after uint64) []model.ServiceEvent {
 	return append(out, s.events[after-oldest:]...)
 }
 
-// Events sends what happens after the given number until ctx ends.
+// Events sends what happens after the given number, or from now on, until ctx ends.
 func (s *Service) Events(ctx context.Context, after uint64) (<-chan model.ServiceEvent, error) {
 	out := make(chan model.ServiceEvent, 64)
 	wake := make(chan struct{}, 1)
 	s.mu.Lock()
 	s.subs[wake] = true
+	if after == model.EventsFromNow {
+		after = s.lastEvent()
+	}
 	s.mu.Unlock()
 	go func() {
 		defer close(out)

@@ -68,3 +68,17 @@ func TestAnEventIsOneLine(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestFromNow: who asks for what comes hears nothing of what happened.
+func TestFromNow(t *testing.T) {
+	s := &Service{log: slog.New(slog.DiscardHandler), subs: map[chan struct{}]bool{}, before: 7000}
+	s.tell("run", "r1", "pass", "a run")
+	events, err := s.Events(t.Context(), model.EventsFromNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tell("run", "r2", "pass", "a run")
+	if got := <-events; got.ID != "r2" || got.Num != 7002 {
+		t.Errorf("heard %+v", got)
+	}
+}

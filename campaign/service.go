@@ -138,6 +138,11 @@ var errClosing = errors.New("the daemon is going down")
 // what that left cut, marks its interrupted runs as unknown, and continues its
 // campaigns.
 func Open(cfg Config) (*Service, error) {
+	// Processes of a target have working directories of their own.
+	var err error
+	if cfg.RunsDir, err = filepath.Abs(cfg.RunsDir); err != nil {
+		return nil, fmt.Errorf("runs directory: %w", err)
+	}
 	if err := rundir.MakeRoot(cfg.RunsDir); err != nil {
 		return nil, fmt.Errorf("runs directory: %w", err)
 	}

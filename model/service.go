@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -182,6 +183,9 @@ type ServiceEvent struct {
 	State string `json:"state"`
 	Text  string `json:"text"` // one sentence for a person
 }
+
+// EventsFromNow, in place of the number of an event, stands for the last one so far.
+const EventsFromNow = math.MaxUint64
 
 // Annotation is a span of time to mark in a graph.
 type Annotation struct {

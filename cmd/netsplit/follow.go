@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,8 +105,38 @@ func uploaded(ctx context.Context, cl *client.Client, target string) (string, er
 // cancelLimit is how long a cancelled campaign may take to heal and clean up.
 const cancelLimit = 60 * time.Second
 
-// followEvery is how often a campaign, which is one small answer, is asked for.
-const followEvery = 500 * time.Millisecond
+const (
+	// followEvery is how often progress is shown, and a campaign is asked for while its
+	// daemon tells of no events.
+	followEvery = 500 * time.Millisecond
+	// followAnyway is how often it is asked for at least.
+	followAnyway = 5 * time.Second
+)
+
+// listen sends when something happened to a campaign, and says whether the daemon tells of
+// what happens, until ctx ends.
+func listen(ctx context.Context, cl *client.Client, campaign string) (news <-chan struct{}, told *atomic.Bool) {
+	wake, on := make(chan struct{}, 1), &atomic.Bool{}
+	go func() {
+		for ctx.Err() == nil {
+			_ = cl.Events(ctx, func() { on.Store(true) }, func(e model.ServiceEvent) error {
+				if strings.HasPrefix(e.ID, campaign) || e.Kind == "finding" || e.Kind == "events" {
+					select {
+					case wake <- struct{}{}:
+					default:
+					}
+				}
+				return nil
+			}) // what fails is tried again, and meanwhile the campaign is asked for
+			on.Store(false)
+			select {
+			case <-ctx.Done():
+			case <-time.After(followAnyway):
+			}
+		}
+	}()
+	return wake, on
+}
 
 // follow shows a campaign's progress until it has ended. Interrupted, it
 // cancels it and waits for the clean-up.
@@ -112,7 +144,12 @@ func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progr
 	defer p.done()
 	live := ctx
 	cancelled, paused := false, false
+	heard, deaf := context.WithCancel(context.WithoutCancel(ctx))
+	defer deaf()
+	news, told := listen(heard, cl, camp.ID)
+	asked := time.Time{}
 	for !ended(camp.State) {
+		stale := false
 		select {
 		case <-live.Done():
 			if cancelled {
@@ -126,8 +163,18 @@ func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progr
 			if _, err := cl.CancelCampaign(live, camp.ID); err != nil {
 				return camp, err
 			}
+			stale = true
+		case <-news:
+			stale = true
 		case <-time.After(followEvery):
 		}
+		if !stale && told.Load() && time.Since(asked) < followAnyway {
+			if err := p.update(live, cl, camp); err != nil && live.Err() == nil {
+				return camp, err
+			}
+			continue
+		}
+		asked = time.Now()
 		next, err := cl.Campaign(live, camp.ID)
 		if err != nil {
 			if live.Err() != nil {

@@ -14,12 +14,14 @@ import (
 // watch prints the same until the run ends.
 func TestWatchARun(t *testing.T) {
 	harness.LeavesNothing(t)
-	d := serve(t, "--runs-dir", t.TempDir())
+	target := gossip(t)
+	t.Chdir(t.TempDir())
+	d := serve(t, "--runs-dir", "runs") // processes of the target have working directories of their own
 	var made wire.Campaign
-	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Seed: 8, Clean: 1, Runs: 1}, &made)
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(target), Strategy: "random", Seed: 8, Clean: 1, Runs: 1}, &made)
 	c := d.until(made.ID, time.Minute, "the fault run is under way", func(c wire.Campaign) bool { return c.Done == 1 && len(c.Running) == 1 })
 	run := c.Running[0]
-	watching := harness.Start(t, "watch", run, "--api", d.Socket)
+	watching := harness.Start(t, "watch", run, "--api", "unix:"+d.Socket)
 
 	var cut, dropped wire.LiveState
 	for ends := time.Now().Add(time.Minute); time.Now().Before(ends) && (cut.Run == "" || dropped.Run == ""); time.Sleep(100 * time.Millisecond) {
@@ -48,7 +50,7 @@ func TestWatchARun(t *testing.T) {
 	if res.Code != 0 || !strings.Contains(res.Stdout, "cut: step 1 ") || !strings.Contains(res.Stdout, "bytes: drop") || !strings.Contains(res.Stdout, "heal: step 1") || !strings.Contains(res.Stderr, "has ended") {
 		t.Errorf("watch: %s", res)
 	}
-	if res := harness.Run(t, "watch", run, "--api", d.Socket); res.Code != 1 || !strings.Contains(res.Stderr, "has ended") {
+	if res := harness.Run(t, "watch", run, "--api", "unix:"+d.Socket); res.Code != 1 || !strings.Contains(res.Stderr, "has ended") {
 		t.Errorf("watch of a run that has ended: %s", res)
 	}
 }

@@ -144,10 +144,10 @@ func TestTheCountIsThatOfTheFields(t *testing.T) {
 	for i := range 300 {
 		met := map[model.MetKind]int{}
 		for _, k := range []model.MetKind{model.MetCut, model.MetCrash} {
-			met[k] = rnd.IntN(2)
+			met[k] = rnd.IntN(20) / 19
 		}
 		v := []model.Verdict{pass, pass, pass, documented, fail}[rnd.IntN(5)]
-		m.Add(fmt.Sprint("r", i), v, []model.MapRow{{Type: fmt.Sprint("t", rnd.IntN(60)), From: "n1", To: "n2", Seen: 1, Met: met}})
+		m.Add(fmt.Sprint("r", i), v, []model.MapRow{{Type: fmt.Sprint("t", rnd.IntN(80)), From: "n1", To: "n2", Seen: 1, Met: met}})
 		var want model.MapCount
 		for _, c := range m.All().Cells {
 			switch {
