@@ -260,7 +260,7 @@ func TestThePageShowsWhatRuns(t *testing.T) {
 	routes.Handle("/", handler(t, f, func(c *api.Config) { c.Access = acc }))
 	url, _ := expect(t, srv, 200, "POST", "/v1/access/page", "", "Authorization: Bearer "+token)["url"].(string)
 	dom, console := browser.Open(t, url, "--dump-dom")
-	for _, want := range []string{"c-live-r0001 on gossip: workload", `<g class="message drop">`, "cut now: complete n1 | n2", `<td class="cut" title="n1 to n2: step 1">cut</td>`,
+	for _, want := range []string{"c-live-r0001 on gossip: workload", `<g class="message" data-action="drop">`, "cut now: complete n1 | n2", `<td class="cut" title="n1 to n2: step 1">cut</td>`,
 		"&lt;b&gt;JOIN&lt;/b&gt;", "server: n2 kill server", `<rect class="cut"`} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("no %s in %s", want, dom)

@@ -6,7 +6,8 @@ const shownMs = 12000; // of the run, from left to right
 const lagMs = 1300; // the picture is behind, so that events come in at its right edge
 const everyMs = 1000;
 const rowHeight = 36, left = 92, top = 20;
-const mostPictures = 4, mostHosts = 24, mostMarks = 600;
+const mostPictures = 4, mostHosts = 24, mostMarks = 1500;
+const foldPx = 6; // messages of one link that are closer are drawn as one
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const unitMs = { h: 3600e3, m: 60e3, s: 1e3, ms: 1, "µs": 1e-3, ns: 1e-6 };
@@ -63,6 +64,7 @@ class Picture {
     this.marks = []; // what moves: {end, element}
     this.cuts = new Map(); // by name: {from, to, rect}
     this.labelled = new Map(); // by lane and side: where its last label ends, px
+    this.drawn = new Map(); // by link and action: where its last message is, px
     this.passed = []; // messages of the last shownMs: {at, link}
     this.caption = html("figcaption", {});
     this.said = html("p", { class: "said", role: "log" });
@@ -105,7 +107,11 @@ class Picture {
     if (Number.isNaN(y1) || Number.isNaN(y2) || y1 === y2) return;
     const x = at * this.scale, down = y2 > y1 ? 1 : -1, dropped = e.action === "drop" || e.action === "reset";
     const reach = dropped ? 0.55 : 1, dx = 7 * reach, yEnd = y1 + (y2 - y1) * reach;
-    const g = svg("g", { class: "message " + e.action });
+    if (!dropped) this.passed.push({ at, link: e.from + " " + e.to });
+    const like = e.from + " " + e.to + " " + e.action;
+    if (x - this.drawn.get(like) < foldPx) return;
+    this.drawn.set(like, x);
+    const g = svg("g", { class: "message", "data-action": e.action });
     g.append(svg("title", {}, `${e.type}, ${e.from} to ${e.to}, ${e.bytes} bytes: ${e.action}`), svg("line", { x1: x, y1, x2: x + dx, y2: yEnd }));
     if (dropped) g.append(svg("path", { d: `M${x + dx - 4} ${yEnd - 4}l8 8m0 -8l-8 8`, class: "cross" }));
     else g.append(svg("path", { d: `M${x + dx} ${yEnd}l-4 ${-7 * down}h6z`, class: "tip" }));
@@ -115,15 +121,14 @@ class Picture {
       g.append(svg("text", { x: x + 5, y: y1 + (down > 0 ? 13 : -6) }, words));
     }
     this.add(at, g);
-    if (!dropped) this.passed.push({ at, link: e.from + " " + e.to });
   }
 
   // mark is a line across all lanes, or on the lane of the host that it is about.
   mark(e, at) {
     const x = at * this.scale, y = this.y(e.host);
-    const g = svg("g", { class: "event " + e.kind });
+    const g = svg("g", { class: "event", "data-kind": e.kind });
     g.append(svg("line", { x1: x, x2: x, y1: Number.isNaN(y) ? 0 : y - 12, y2: Number.isNaN(y) ? this.bottom : y + 12 }),
-      svg("text", { x: x + 4, y: Number.isNaN(y) ? 12 : y - 4 }, (e.name ? e.name + ": " : "") + (e.kind === "heal" ? "heal" : e.text)));
+      svg("text", { x: x + 4, y: !Number.isNaN(y) ? y - 4 : e.kind === "heal" ? this.bottom - 2 : 12 }, (e.name ? e.name + ": " : "") + (e.kind === "heal" ? "heal" : e.text)));
     this.add(at, g);
   }
 
@@ -157,7 +162,7 @@ class Picture {
       if (e.kind !== "message") lines.push(`${(at / 1000).toFixed(1)} s ${[e.kind + ":", e.name, e.host, e.text].filter(Boolean).join(" ")}`);
       if (at < this.at - shownMs - lagMs && e.kind !== "cut" && e.kind !== "heal") continue;
       if (e.kind === "message") this.message(e, at);
-      else this.mark(e, at);
+      else if (e.kind !== "in-force") this.mark(e, at); // the cut is there already
       if (e.kind === "cut") this.cut(e.name, at);
       if (e.kind === "heal") this.heal(e.name, at);
     }

@@ -12,7 +12,7 @@ type LiveState struct {
 	Nodes    []string    `json:"nodes"`
 	Clients  []string    `json:"clients"`
 	Cuts     []LiveCut   `json:"cuts" doc:"Those that are not healed"`
-	Events   []LiveEvent `json:"events" doc:"In their order; at most the last 500, of 1,000 that are kept"`
+	Events   []LiveEvent `json:"events" doc:"In their order; the last 2,000 are kept"`
 	Last     uint64      `json:"last" doc:"Number of the last event so far: send it as after"`
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // liveKept are the last events that the live state of a run has.
-const liveKept = 1000
+const liveKept = 2000
 
 // lately are the last events of a run, for those who watch it. The session's mu guards it.
 type lately struct {
@@ -26,11 +26,10 @@ func (l *lately) add(e model.LiveEvent) {
 	l.ring[(e.Num-1)%liveKept] = e
 }
 
-// since are the events after the given number that are kept, the newest of them if they are
-// more than most.
-func (l *lately) since(after uint64, most int) []model.LiveEvent {
+// since are the events after the given number that are kept.
+func (l *lately) since(after uint64) []model.LiveEvent {
 	n := l.last - min(after, l.last)
-	n = min(n, uint64(len(l.ring)), uint64(most))
+	n = min(n, uint64(len(l.ring)))
 	out := make([]model.LiveEvent, 0, n)
 	for num := l.last - n + 1; num <= l.last; num++ {
 		out = append(out, l.ring[(num-1)%liveKept])
@@ -92,15 +91,12 @@ func (l *lately) changed(d model.Decision, step *model.Step) {
 	l.add(e)
 }
 
-// liveMost bounds the events of one look.
-const liveMost = 500
-
 // live is what the run shows now: all of model.LiveState but what the campaign knows. Of its
 // events it has those after the given number.
 func (s *session) live(after uint64) model.LiveState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := model.LiveState{At: s.now(), Events: s.lately.since(after, liveMost), Last: s.lately.last}
+	out := model.LiveState{At: s.now(), Events: s.lately.since(after), Last: s.lately.last}
 	for _, c := range s.gateCuts {
 		if c.on {
 			out.Cuts = append(out.Cuts, model.LiveCut{Name: model.StepName(c.step), Partition: c.partition, InForce: c.proof.InForceAt > 0})
