@@ -134,7 +134,7 @@ func pageMay(t *testing.T, may string) {
 		method, path, _ := strings.Cut(op, " ")
 		mine := strings.HasSuffix(path, "/pause") || strings.HasSuffix(path, "/resume") || method == "DELETE" && (strings.HasPrefix(path, "/v1/campaigns/") || strings.HasPrefix(path, "/v1/partitions/")) || path == "/v1/reset" || strings.HasSuffix(path, "/note")
 		if may == "start" {
-			mine = mine || op == "POST /v1/campaigns" || strings.HasPrefix(path, "/v1/schedules/")
+			mine = mine || op == "POST /v1/campaigns" || strings.HasSuffix(path, "/points") || strings.HasPrefix(path, "/v1/schedules/")
 		}
 		if path == "/v1/events" {
 			continue

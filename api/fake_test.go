@@ -312,6 +312,18 @@ func (f *fakeService) NoteFinding(ctx context.Context, history, text string) (mo
 	return all[i], err
 }
 
+func (f *fakeService) Points(_ context.Context, campaign string, q model.PointsQuery) (model.FaultPoints, error) {
+	if _, err := f.GetCampaign(campaign); err != nil {
+		return model.FaultPoints{}, err
+	}
+	p := model.Point{Side: model.SideSend, Node: "n1", Peer: "n2", Type: "gossip", Nth: 1}
+	out := model.FaultPoints{Target: "gossip", Runs: 3, Faults: []model.FaultPoint{{ID: "f-1", PointFault: model.PointFault{Point: p, Kind: model.PointCrash, Place: model.PlaceBefore}, Runs: 3}}}
+	if q.Policies != nil {
+		out.Faults[0].Pruned, out.Faults[0].Why = q.Policies.Name, "it says so"
+	}
+	return out, nil
+}
+
 func (f *fakeService) PartitionMap(_ context.Context, campaign string) (model.PartitionMap, error) {
 	if _, err := f.GetCampaign(campaign); err != nil {
 		return model.PartitionMap{}, err

@@ -99,7 +99,7 @@ func operates(r *http.Request) bool { return operated.MatchString(r.Method + " "
 
 // started are those that a starter may send as well. They name targets that the daemon has,
 // and cannot bring one along: uploading is the owner's.
-var started = regexp.MustCompile(`^(POST /v1/campaigns|(PUT|DELETE) /v1/schedules/[a-z0-9-]+)$`)
+var started = regexp.MustCompile(`^(POST /v1/campaigns|POST /v1/campaigns/[a-z0-9-]+/points|(PUT|DELETE) /v1/schedules/[a-z0-9-]+)$`)
 
 func starts(r *http.Request) bool { return started.MatchString(r.Method + " " + r.URL.Path) }
 

@@ -114,6 +114,7 @@ func (s *server) routes() {
 	get(s, "/v1/campaigns/{id}/causes/{cause}", "get-cause", "Show a cause with all of its runs", s.getCause)
 	get(s, "/v1/campaigns/{id}/map", "get-partition-map", "Show a campaign's partition map: which messages its faults met, and how those runs ended", s.getMap)
 	get(s, "/v1/campaigns/{id}/comparison", "compare-campaign", "Compare the findings of a campaign with those of an earlier one on the same target", s.compare)
+	s.pointRoutes()
 	s.scheduleRoutes()
 	get(s, "/v1/runs", "list-all-runs", "List runs: the newest campaign's first, and of each the last one started first", s.listRuns)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)

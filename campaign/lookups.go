@@ -270,12 +270,8 @@ func (s *Service) ask(ctx context.Context, id string, f func(dir string) error) 
 	if err := meta.Close(); err != nil {
 		return err
 	}
-	for !s.querying.TryLock() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(askAgain):
-		}
+	if err := s.turn(ctx); err != nil {
+		return err
 	}
 	defer s.querying.Unlock()
 	if again, err := s.RunFile(ctx, id, rundir.MetaFile); err != nil { // it was deleted meanwhile
@@ -288,6 +284,18 @@ func (s *Service) ask(ctx context.Context, id string, f func(dir string) error) 
 		err = fmt.Errorf("%w: the record of run %s is not read: %w; netsplit does not write such a file, so somebody changed it", model.ErrConflict, id, err)
 	}
 	return err
+}
+
+// turn waits for the turn to read records whole, which is over when querying is unlocked.
+func (s *Service) turn(ctx context.Context) error {
+	for !s.querying.TryLock() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(askAgain):
+		}
+	}
+	return nil
 }
 
 // ExportRun writes the record of a run in a format of another tool to a file that has no

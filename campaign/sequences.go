@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"netsplit/campaign/judge"
+	"netsplit/campaign/points"
 	"netsplit/campaign/search"
 	"netsplit/explorer"
-	"netsplit/explorer/prune"
 	"netsplit/explorer/sequence"
 	"netsplit/model"
 	"netsplit/record/rundir"
@@ -63,31 +63,12 @@ func searchesSequences(spec model.CampaignSpec) bool {
 }
 
 // policiesOf are what prunes a campaign's sequences, in the order in which they are asked.
-func policiesOf(spec model.CampaignSpec) (out []sequence.Policy, err error) {
-	if len(spec.Only) > 0 {
-		p, err := prune.Only(spec.Only)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, p)
-	}
-	if p := spec.Policies; p != nil {
-		read, err := prune.Read(p.Name, []byte(p.Text), func(name string) ([]byte, error) {
-			text, ok := p.Files[name]
-			if !ok {
-				return nil, fmt.Errorf("no text of a file %s came with it", name)
-			}
-			return []byte(text), nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, read...)
-	}
-	if spec.Prioritised {
+func policiesOf(spec model.CampaignSpec) ([]sequence.Policy, error) {
+	out, err := points.PoliciesOf(model.PointsQuery{Only: spec.Only, Policies: spec.Policies})
+	if err == nil && spec.Prioritised {
 		out = append(out, sequence.Prioritised(nil))
 	}
-	return out, nil
+	return out, err
 }
 
 // cleanPoints reads the points of a campaign's clean runs.

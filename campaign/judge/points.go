@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,9 @@ type Profiles struct {
 	Profiles []model.Profile // of Runs, in their order
 }
 
+// ErrNoCleanRun means that there is no record of a clean run that could be judged.
+var ErrNoCleanRun = errors.New("no record of a clean run that could be judged")
+
 // CleanProfiles reads the points of the clean runs recorded in these directories of
 // campaigns: those of one target. It is an error if there is none. keys are the identity
 // of points; nil: what the target says.
@@ -47,7 +51,7 @@ func CleanProfiles(campaigns []string, keys []model.PointKey) (*Profiles, error)
 		}
 	}
 	if len(dirs) == 0 {
-		return nil, fmt.Errorf("no record of a clean run that could be judged in %v", campaigns)
+		return nil, fmt.Errorf("%w in %v", ErrNoCleanRun, campaigns)
 	}
 	return ProfilesOf(dirs, keys)
 }

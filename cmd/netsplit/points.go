@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,16 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"netsplit/api/wire"
 	"netsplit/campaign/judge"
+	"netsplit/campaign/points"
 	"netsplit/explorer/prune"
-	"netsplit/explorer/sequence"
-	"netsplit/internal/regular"
 	"netsplit/model"
 )
 
 func pointsCommand() *cobra.Command {
 	var runsDir string
 	var keys, faults, only []string
+	var o output
 	c := &cobra.Command{
 		Use:   "points TARGET|CAMPAIGN",
 		Short: "list the faults that recorded clean runs of a target have a point for",
@@ -27,21 +29,15 @@ runs have its point, and the point. CAMPAIGN is an id below --runs-dir, or a dir
 TARGET all its clean runs below --runs-dir are read. Nothing is run.`,
 		Args: exactArgs(1, "a target's name, or a campaign's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err := readProfiles(runsDir, args[0], keys)
+			p, err := askPoints(runsDir, args[0], wire.PointsQuery{Keys: keys, Faults: faults}, only)
 			if err != nil {
 				return err
 			}
-			kinds, err := kindsOf(faults, p)
-			if err != nil {
-				return err
-			}
-			cfg := sequence.Config{Depth: 1, Kinds: kinds}
-			if cfg.Policies, err = onlyPolicy(only); err != nil {
-				return err
-			}
-			return printPoints(c, p, cfg)
+			p.Items = slices.DeleteFunc(p.Items, func(f wire.FaultPoint) bool { return f.Pruned != "" })
+			return printOne(o, c.OutOrStdout(), p, printPoints)
 		},
 	}
+	o.register(c.Flags())
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
 	c.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one, of "+joined(model.PointKeys())+" (default: as the target says)")
 	c.Flags().StringArrayVar(&only, "only", nil, onlyHelp)
@@ -54,6 +50,7 @@ func policyCommand() *cobra.Command {
 	var runsDir, on string
 	var keys, faults, only []string
 	var seed uint64
+	var o output
 	try := &cobra.Command{
 		Use:   "try FILE",
 		Short: "show which single faults a policy keeps, on recorded clean runs",
@@ -66,25 +63,21 @@ which follow from runs with the first, are not shown.`,
 			if on == "" {
 				return usage("%s needs --on: the campaign or target with the clean runs", c.CommandPath())
 			}
-			policies, err := readPolicies(args[0])
+			policies, err := policyFile(args[0])
 			if err != nil {
 				return usage("%w", err)
 			}
-			p, err := readProfiles(runsDir, on, keys)
+			p, err := askPoints(runsDir, on, wire.PointsQuery{Keys: keys, Faults: faults, Policies: policies, Seed: seed}, only)
 			if err != nil {
 				return err
 			}
-			kinds, err := kindsOf(faults, p)
-			if err != nil {
-				return err
+			for _, line := range p.Printed {
+				fmt.Fprintln(c.ErrOrStderr(), model.OneLine(line))
 			}
-			first, err := onlyPolicy(only)
-			if err != nil {
-				return err
-			}
-			return tryPolicies(c, p, sequence.Config{Seed: seed, Depth: 1, Kinds: kinds, Policies: append(first, policies...)})
+			return printOne(o, c.OutOrStdout(), p, printTried)
 		},
 	}
+	o.register(try.Flags())
 	try.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
 	try.Flags().StringVar(&on, "on", "", "a campaign's id or directory, or a target's name")
 	try.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one (default: as the target says)")
@@ -147,117 +140,47 @@ func readProfiles(runsDir, what string, keys []string) (*judge.Profiles, error) 
 	return judge.CleanProfiles(dirs, pointKeys(keys))
 }
 
-// kindsOf are the kinds of faults that a user names, at all points that can have them; none
-// named: all that the records show points of.
-func kindsOf(faults []string, p *judge.Profiles) ([]sequence.FaultAt, error) {
-	switch {
-	case len(faults) > 0:
-	case hasFiles(p):
-		return sequence.AllKinds(), nil
-	default:
-		return sequence.AtMessages(), nil
-	}
-	var out []sequence.FaultAt
-	for _, f := range faults {
-		before := len(out)
-		for _, k := range sequence.AllKinds() {
-			if string(k.Kind) == f {
-				out = append(out, k)
-			}
-		}
-		if len(out) == before {
-			return nil, usage("no kind of fault %q: there are %s", f, joined(model.PointFaultKinds()))
-		}
-	}
-	return out, nil
-}
-
-func readPolicies(path string) ([]sequence.Policy, error) {
-	src, err := os.ReadFile(path)
+// askPoints asks the clean runs that a user means.
+func askPoints(runsDir, what string, q wire.PointsQuery, only []string) (wire.FaultPoints, error) {
+	p, err := readProfiles(runsDir, what, q.Keys)
 	if err != nil {
-		return nil, err
+		return wire.FaultPoints{}, err
 	}
-	return prune.Read(path, src, func(name string) ([]byte, error) {
-		return regular.Read(filepath.Dir(path), name)
-	})
-}
-
-// explore hands clean profiles to a search that makes no run.
-func explore(p *judge.Profiles, cfg sequence.Config) (*sequence.Search, error) {
-	cfg.Clean, cfg.Keys = len(p.Profiles), p.Options.Keys
-	if err := cfg.Validate(); err != nil {
-		return nil, usage("%w", err)
+	if q.Only, err = onlyOf(only); err != nil {
+		return wire.FaultPoints{}, err
 	}
-	s := sequence.New(cfg)
-	for i, run := range s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: cfg.Clean}).Runs {
-		s.Step(sequence.Input{Kind: sequence.InputResult, Result: &sequence.Result{Run: run.ID, Profile: p.Profiles[i], Verdict: model.VerdictPass}})
-	}
-	s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: 1})
-	return s, nil
-}
-
-// counted says how many of the profiles have each point, by its identity.
-func counted(p *judge.Profiles) map[string]int {
-	out, keys := map[string]int{}, p.Options.Identity()
-	for _, prof := range p.Profiles {
-		once := map[string]bool{}
-		for _, s := range prof.Points {
-			if id := s.Identity(keys); !once[id] {
-				once[id] = true
-				out[id]++
-			}
-		}
-	}
-	return out
-}
-
-// onlyPolicy is the policy that --only asks for; none: nothing is asked.
-func onlyPolicy(flags []string) ([]sequence.Policy, error) {
-	want, err := onlyOf(flags)
-	if err != nil || want == nil {
-		return nil, err
-	}
-	p, err := prune.Only(want)
-	return []sequence.Policy{p}, err
-}
-
-func printPoints(c *cobra.Command, p *judge.Profiles, cfg sequence.Config) error {
-	s, err := explore(p, cfg)
+	out, err := points.Of(p, q.Model())
 	if err != nil {
-		return err
+		return wire.FaultPoints{}, usage("%w", err)
 	}
-	level, in := s.Level(), counted(p)
-	t := newTable(c.OutOrStdout(), "ID", "RUNS", "FAULT")
-	for _, f := range level {
-		t.row(f.IDs, fmt.Sprintf("%d/%d", in[f.Last().Identity(p.Options.Identity())], len(p.Runs)), f.Last())
+	return wire.FromFaultPoints(out), nil
+}
+
+func printPoints(out io.Writer, p wire.FaultPoints) error {
+	t := newTable(out, "ID", "RUNS", "FAULT")
+	for _, f := range p.Items {
+		t.row(f.ID, fmt.Sprintf("%d/%d", f.Runs, p.Runs), f.Text)
 	}
 	if err := t.end(); err != nil {
 		return err
 	}
-	sayProfiles(c, p)
-	if len(level) == 0 {
-		fmt.Fprintln(c.OutOrStdout(), "no point of a node was seen while a workload ran")
+	sayProfiles(out, p)
+	if len(p.Items) == 0 {
+		fmt.Fprintln(out, "no point of a node was seen while a workload ran")
 	}
 	return nil
 }
 
-// hasFiles says whether a record has operations on files.
-func hasFiles(p *judge.Profiles) bool {
-	return slices.ContainsFunc(p.Profiles, func(prof model.Profile) bool {
-		return slices.ContainsFunc(prof.Points, func(s model.SeenPoint) bool { return s.Side == model.SideFile })
-	})
-}
-
-func sayProfiles(c *cobra.Command, p *judge.Profiles) {
-	out, files := c.OutOrStdout(), ""
-	if !hasFiles(p) {
+func sayProfiles(out io.Writer, p wire.FaultPoints) {
+	files := ""
+	if !p.Files {
 		files = "; no record has file operations: campaigns with --kinds disk record them"
 	}
-	fmt.Fprintf(out, "%s: read from %d clean runs%s\n", p.Target, len(p.Runs), files)
+	fmt.Fprintf(out, "%s: read from %d clean runs%s\n", p.Target, p.Runs, files)
 	for _, q := range p.Periodic {
 		fmt.Fprintf(out, "periodic, no point: %s, every %v\n", model.OneLine(q.Type), q.Every)
 	}
-	for _, why := range p.Unread {
+	for _, why := range p.LeftOut {
 		fmt.Fprintln(out, "left out, cannot be read:", model.OneLine(why))
 	}
 	for _, lack := range p.Torn {
@@ -265,38 +188,22 @@ func sayProfiles(c *cobra.Command, p *judge.Profiles) {
 	}
 }
 
-func tryPolicies(c *cobra.Command, p *judge.Profiles, cfg sequence.Config) error {
-	s, err := explore(p, cfg)
-	if err != nil {
-		return err
-	}
-	rep, out := s.Report(), c.OutOrStdout()
-	for _, pol := range cfg.Policies {
-		if star, ok := pol.(*prune.Star); ok {
-			for _, line := range star.Printed() {
-				fmt.Fprintln(c.ErrOrStderr(), model.OneLine(line))
-			}
-		}
-	}
-	if rep.Err != nil {
-		return usage("%w", rep.Err)
-	}
-	level := s.Level()
+func printTried(out io.Writer, p wire.FaultPoints) error {
 	t := newTable(out, "", "ID", "FAULT", "WHY")
-	for _, k := range level {
-		t.row("run", k.IDs, k.Last(), "")
-	}
-	for _, q := range rep.Levels[0].Pruned {
-		why := q.Policy + ": " + q.Why
-		if q.Like != nil {
-			why += ", run instead: " + q.Like.String()
+	for _, f := range p.Items {
+		switch {
+		case f.Pruned == "":
+			t.row("run", f.ID, f.Text, "")
+		case f.Like != "":
+			t.row("-", f.ID, f.Text, f.Pruned+": "+f.Why+", run instead: "+f.Like)
+		default:
+			t.row("-", f.ID, f.Text, f.Pruned+": "+f.Why)
 		}
-		t.row("-", q.IDs, q.Last(), why)
 	}
 	if err := t.end(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d of %d single faults would be run\n", len(level), rep.Levels[0].Candidates)
-	sayProfiles(c, p)
+	fmt.Fprintf(out, "%d of %d single faults would be run\n", p.Kept, len(p.Items))
+	sayProfiles(out, p)
 	return nil
 }

@@ -53,4 +53,15 @@ func TestWatchARun(t *testing.T) {
 	if res := harness.Run(t, "watch", run, "--api", "unix:"+d.Socket); res.Code != 1 || !strings.Contains(res.Stderr, "has ended") {
 		t.Errorf("watch of a run that has ended: %s", res)
 	}
+
+	// What a search of sequences could do at what the clean run showed.
+	var all, some wire.FaultPoints
+	d.Call("GET", "/v1/campaigns/"+made.ID+"/points", nil, &all)
+	d.Call("POST", "/v1/campaigns/"+made.ID+"/points", wire.PointsQuery{Policies: &wire.PolicyFile{Name: "p.yaml", Text: "policy: [crash-before-send]"}}, &some)
+	if all.Runs != 1 || all.Kept == 0 || all.Kept != len(all.Items) || len(some.Items) != all.Kept || some.Kept == 0 || some.Kept == all.Kept {
+		t.Errorf("%d of %d faults at points of %d runs, %d of %d with a policy", all.Kept, len(all.Items), all.Runs, some.Kept, len(some.Items))
+	}
+	if status, body, _ := d.Try("POST", "/v1/campaigns/"+made.ID+"/points", wire.PointsQuery{Policies: &wire.PolicyFile{Name: "p.star", Text: "def filter(s):\n  return random()\n"}}); status != 422 || !strings.Contains(string(body), "p.star:2:10") {
+		t.Errorf("a policy that is wrong: %d %s", status, body)
+	}
 }
