@@ -39,40 +39,47 @@ func names(header []string, tag string, weak bool) bool {
 	return false
 }
 
-// conditional answers 304 to those who have an answer already, and refuses with 412 to
-// change what is no longer what a client saw.
+// conditional answers 304 to those who have an answer already.
 func (s *server) conditional(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.Method == http.MethodGet && tagged.MatchString(r.URL.Path):
-			got := record(next, r)
-			if got.status == http.StatusOK {
-				tag := etag(got.body.Bytes())
-				got.header.Set("ETag", tag)
-				if have := r.Header.Values("If-None-Match"); len(have) > 0 && names(have, tag, true) {
-					got.status = http.StatusNotModified
-					got.header.Del("Content-Type")
-					got.body.Reset()
-				}
-			}
-			got.send(w)
-		case (r.Method == http.MethodPut || r.Method == http.MethodDelete) && guarded.MatchString(r.URL.Path):
-			s.changing.Lock()
-			defer s.changing.Unlock()
-			if want := r.Header.Values("If-Match"); len(want) > 0 {
-				now := r.Clone(r.Context())
-				now.Method, now.Body, now.ContentLength = http.MethodGet, http.NoBody, 0
-				got := record(next, now)
-				if got.status != http.StatusOK || !names(want, etag(got.body.Bytes()), false) {
-					writeProblem(w, http.StatusPreconditionFailed, "It is not, or no longer, what If-Match says: get it again, and repeat your change.")
-					return
-				}
-			}
+		if r.Method != http.MethodGet || !tagged.MatchString(r.URL.Path) {
 			next.ServeHTTP(w, r)
-		default:
-			next.ServeHTTP(w, r)
+			return
 		}
+		got := record(next, r)
+		if got.status == http.StatusOK {
+			tag := etag(got.body.Bytes())
+			got.header.Set("ETag", tag)
+			if have := r.Header.Values("If-None-Match"); len(have) > 0 && names(have, tag, true) {
+				got.status = http.StatusNotModified
+				got.header.Del("Content-Type")
+				got.body.Reset()
+			}
+		}
+		got.send(w)
 	})
+}
+
+// IfMatch is what a client saw of what it changes.
+type IfMatch struct {
+	IfMatch string `header:"If-Match" minLength:"1" maxLength:"1000" doc:"ETag of the answer that you saw: 412 if it has changed since, or * if it must exist"`
+}
+
+// unchanged refuses with 412 to change what is no longer what a client saw. now is the present
+// answer, or err why there is none. The caller holds changing until the change is made
+// (RFC 9110, section 13.2.1: after all other checks of the request).
+func (s *server) unchanged(in IfMatch, now any, err error) error {
+	if in.IfMatch == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err == nil {
+		err = s.api.Marshal(&b, "application/json", now)
+	}
+	if err != nil || !names([]string{in.IfMatch}, etag(b.Bytes()), false) {
+		return newProblem(http.StatusPreconditionFailed, "It is not, or no longer, what If-Match says: get it again, and repeat your change.")
+	}
+	return nil
 }
 
 // answer is a response that is not sent yet. It implements http.ResponseWriter.
@@ -124,7 +131,6 @@ func describeTags(api *huma.OpenAPI) {
 			if op == nil || !guarded.MatchString(path) {
 				continue
 			}
-			op.Parameters = append(op.Parameters, header("If-Match", "ETag of the answer that you saw: 412 if it has changed since, or * if it must exist"))
 			problem := *op.Responses["default"]
 			problem.Description = "Precondition failed: it is not, or no longer, what If-Match says"
 			op.Responses["412"] = &problem

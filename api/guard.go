@@ -189,7 +189,7 @@ func (s *server) strictParams(ctx huma.Context, next func(huma.Context)) {
 		}
 	}
 	ctx.EachHeader(func(k, v string) {
-		if (k == "Idempotency-Key" || k == "Last-Event-Id") && v == "" {
+		if (k == "Idempotency-Key" || k == "Last-Event-Id" || k == "If-Match") && v == "" {
 			wrong = append(wrong, &huma.ErrorDetail{Location: "header." + k, Message: "give it a value, or leave it out"})
 		}
 	})

@@ -17,7 +17,7 @@ func (s *server) pointRoutes() {
 
 type pointsInput struct {
 	IDParam
-	Fault string `query:"fault" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,disk-error,disk-failure,corrupt,power-cut" doc:"Only this kind of fault"`
+	Fault string `query:"fault" enum:"crash,isolate,lose,disk-error,disk-failure,corrupt,power-cut" doc:"Only this kind of fault"`
 }
 
 func (s *server) listPoints(ctx context.Context, in *pointsInput) (*body[wire.FaultPoints], error) {

@@ -40,6 +40,7 @@ func (s *server) getSchedule(ctx context.Context, in *NameParam) (*body[wire.Sch
 
 type putScheduleInput struct {
 	NameParam
+	IfMatch
 	Body wire.ScheduleSpec
 }
 
@@ -53,6 +54,12 @@ func (s *server) putSchedule(ctx context.Context, in *putScheduleInput) (*schedu
 	if err != nil {
 		return nil, fromService(err)
 	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	now, nerr := s.Service.Schedule(ctx, in.Name)
+	if err := s.unchanged(in.IfMatch, wire.FromSchedule(now), nerr); err != nil {
+		return nil, err
+	}
 	c, created, err := s.Service.PutSchedule(ctx, c)
 	if err != nil {
 		return nil, fromService(err)
@@ -64,7 +71,16 @@ func (s *server) putSchedule(ctx context.Context, in *putScheduleInput) (*schedu
 	return out, nil
 }
 
-func (s *server) deleteSchedule(ctx context.Context, in *NameParam) (*struct{}, error) {
+func (s *server) deleteSchedule(ctx context.Context, in *struct {
+	NameParam
+	IfMatch
+}) (*struct{}, error) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	now, nerr := s.Service.Schedule(ctx, in.Name)
+	if err := s.unchanged(in.IfMatch, wire.FromSchedule(now), nerr); err != nil {
+		return nil, err
+	}
 	if err := s.Service.DeleteSchedule(ctx, in.Name); err != nil {
 		return nil, fromService(err)
 	}
