@@ -16,10 +16,10 @@ var (
 		"Time for which this directed link was cut, a current cut included; its rate is the share of time cut.", []string{"src", "dst"}, nil)
 	descPackets = prometheus.NewDesc("netsplit_link_packets_total",
 		"Packets that wanted to cross this directed link while it was cut, that were dropped, and that leaked.", []string{"src", "dst", "fate"}, nil)
-	descLastCut  = prometheus.NewDesc("netsplit_last_cut_timestamp_seconds", "When the last cut began, since 1970; absent before the first.", nil, nil)
+	descLastCut  = prometheus.NewDesc("netsplit_last_cut_timestamp_seconds", "Unix time of the start of the last cut; absent before the first.", nil, nil)
 	descActive   = prometheus.NewDesc("netsplit_partitions_active", "Partitions in force now, by shape. A scrape misses short ones: use netsplit_link_cut_seconds_total.", []string{"shape"}, nil)
 	descMessages = prometheus.NewDesc("netsplit_messages_total", "Messages by type and verdict; rare types are counted as other.", []string{"type", "verdict"}, nil)
-	descFinding  = prometheus.NewDesc("netsplit_finding_info", "Always 1; one series per finding.", []string{"finding", "check", "target"}, nil)
+	descFinding  = prometheus.NewDesc("netsplit_finding_info", "Always 1; one series for each of the last 500 findings.", []string{"finding", "check", "target"}, nil)
 	descSwitch   = prometheus.NewDesc("netsplit_switch_connected", "1 if the switch has a session, 0 if not.", []string{"dpid"}, nil)
 	descStore    = prometheus.NewDesc("netsplit_store_bytes", "Size of the store.", nil, nil)
 	descFree     = prometheus.NewDesc("netsplit_free_bytes", "Room on the disk of the records of runs.", nil, nil)
@@ -27,7 +27,7 @@ var (
 	descTestbed  = prometheus.NewDesc("netsplit_testbed_info", "Always 1; the label is the daemon's testbed, lab where campaigns make their own.", []string{"testbed"}, nil)
 	descCampaign = prometheus.NewDesc("netsplit_campaigns", "Campaigns that wait (queued) or work (running).", []string{"state"}, nil)
 	descRuns     = prometheus.NewDesc("netsplit_runs_active", "Runs under way.", nil, nil)
-	descMap      = prometheus.NewDesc("netsplit_partition_map_fields", "Fields of the partition map of the campaign that finished a run last: never met by a fault, met, or met in a failed run.", []string{"state"}, nil)
+	descMap      = prometheus.NewDesc("netsplit_partition_map_cells", "Cells of the partition map of the campaign whose run ended last (replays not counted): never met by a fault, met, or met in a run that broke a promise.", []string{"state"}, nil)
 )
 
 // liveCollector works out the values of Metrics at each scrape.

@@ -22,9 +22,8 @@ const maxFindings = 500
 // Metrics counts what happens. Its methods are the hooks that the campaign
 // loop calls; each is safe for several goroutines and takes microseconds.
 //
-// A cut lasts milliseconds to seconds and Prometheus looks every 15 s or so:
-// a gauge would miss nearly all of them, so all that is said about cuts are
-// counters.
+// A cut may be shorter than a scrape interval, so counters count cuts. The gauges show only
+// what is in force at a scrape.
 type Metrics struct {
 	registry *prometheus.Registry
 	now      func() time.Time
@@ -82,9 +81,9 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 		runs:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_runs_total", Help: "Runs finished, by target, strategy and verdict."}, []string{"target", "strategy", "verdict"}),
 		found: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_findings_total", Help: "Findings, by target and class: broken, broken-bound or documented."}, []string{"target", "class"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_api_requests_total",
-			Help: "Requests that were answered, by route, method and status; route is other where there is none, or the request was refused before it was looked for."}, []string{"route", "method", "code"}),
+			Help: "Requests that were answered, by route, method and status; route is other if no route matched or the request was refused first."}, []string{"route", "method", "code"}),
 		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "netsplit_api_request_seconds",
-			Help: "Time to answer requests, event streams apart.", Buckets: prometheus.ExponentialBuckets(250e-6, 2, 16)}, nil), // to 8 s
+			Help: "Time to answer requests, without event streams.", Buckets: prometheus.ExponentialBuckets(250e-6, 2, 16)}, nil), // to 8 s
 		gate: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "netsplit_gate_delay_seconds",
 			Help: "How long the gate held packets before it released them.", Buckets: delay}, []string{"transport"}),
 		heal: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "netsplit_heal_seconds",
@@ -228,7 +227,7 @@ func (m *Metrics) MessageFault(kind model.FaultKind, reason string) {
 }
 
 // GateDelay records how long one packet was held that passed, by the transport
-// of the run's gate; port and packet-in, with a comma, where switches differ.
+// of the run's gate: port, packet-in, or both joined by a comma if switches differ.
 func (m *Metrics) GateDelay(transport string, d time.Duration) {
 	m.gate.WithLabelValues(clean(transport)).Observe(d.Seconds())
 }
@@ -289,8 +288,17 @@ func (m *Metrics) FoundBefore(target string, class model.FailureClass) {
 	m.found.WithLabelValues(clean(target), string(class)).Inc()
 }
 
-// SwitchConnected says whether a switch has a session. That one has none is shown of
-// one that had one.
+// SwitchKnown shows a switch of the testbed as not connected until it has a session.
+func (m *Metrics) SwitchKnown(dpid model.DatapathID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.switches[dpid]; !known {
+		m.switches[dpid] = false
+	}
+}
+
+// SwitchConnected says whether a switch has a session. A switch that was never known appears
+// once it has had one.
 func (m *Metrics) SwitchConnected(dpid model.DatapathID, connected bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

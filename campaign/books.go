@@ -178,7 +178,7 @@ func (s *Service) book(j *job, sum *model.RunSummary) (fresh []model.Finding) {
 		s.log.Error("a run could not be stored; its record is complete", "run", sum.Run, "err", err)
 		return nil
 	}
-	s.isStored(c.ID)
+	s.forgetUnstored(c.ID)
 	for _, f := range changed {
 		b.findings[f.ID] = f
 	}

@@ -142,9 +142,9 @@ func (s *Service) judged(campaign string) (n int, err error) {
 	return n, err
 }
 
-// searches is what a campaign looks for and where: what one finds, another with the same text
-// would. It leaves out how long and with which seed it does, and is "" for what is no search:
-// replays, scenarios of users, scripts.
+// searches returns a key: campaigns with equal keys can find the same failures. Bounds and seed
+// are not in it. The key is "" if the campaign is not a search but a replay, a user's scenario or
+// a script.
 func searches(c *model.Campaign) string {
 	s := c.Spec
 	if s.Replay != "" || s.Scenario != nil || s.Strategy == model.StrategyScripted {

@@ -10,23 +10,25 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"netsplit/model"
 )
 
 // kept is a run with a record.
 type kept struct {
 	model.RunRow
-	bytes  int64
-	needed bool
-	told   bool // as one that stays
+	bytes   int64
+	needed  bool
+	counted bool // in Pruned.Kept or Failed
 }
 
-// prunedDir is where records are until they are deleted: a record is whole or gone.
+// prunedDir is where records are while they are deleted, so that nobody sees half a record.
 const prunedDir = ".pruned"
 
 // Prune deletes records of runs by age and size: a run's folder with packets, logs and
-// report. The store keeps the run with its verdict. The record of a run that a finding
-// names, or whose campaign has not ended, stays. For size the oldest runs that passed or
+// report. The store keeps the run with its verdict. The record that a finding names, that an
+// open replay repeats, or whose campaign has not ended, stays. For size the oldest runs that passed or
 // were vacuous go first, then others.
 func (s *Service) Prune(ctx context.Context, r model.Retention) (out model.Pruned, err error) {
 	if r.None() {
@@ -53,16 +55,16 @@ func (s *Service) Prune(ctx context.Context, r model.Retention) (out model.Prune
 	}
 	drop := func(k *kept) {
 		switch {
-		case k.bytes == 0 || k.told || ctx.Err() != nil:
+		case k.bytes == 0 || k.counted || ctx.Err() != nil:
 			return
 		case k.needed:
-			k.told = true
+			k.counted = true
 			out.Kept++
 			return
 		}
 		if !r.DryRun {
 			if err := s.remove(root, k); err != nil {
-				k.told = true
+				k.counted = true
 				out.Failed++
 				out.Why = cmp.Or(out.Why, err.Error())
 				return
@@ -93,13 +95,13 @@ func (s *Service) Prune(ctx context.Context, r model.Retention) (out model.Prune
 		}
 	}
 	if out.Runs > 0 && !r.DryRun {
-		s.tell("retention", "records", "pruned", fmt.Sprintf("the records of %s were deleted, %d MB", model.Count(out.Runs, "run", "runs"), out.Bytes>>20))
+		s.tell("retention", "records", "pruned", fmt.Sprintf("the records of %s were deleted, %s", model.Count(out.Runs, "run", "runs"), humanize.Bytes(uint64(out.Bytes))))
 	}
 	return out, ctx.Err()
 }
 
-// remove deletes a record, which nobody reads whole meanwhile. os.Root follows no link out of
-// the folder.
+// remove takes the lock of those who read whole records, moves the record to prunedDir and
+// deletes it there. os.Root follows no link out of the folder.
 func (s *Service) remove(root *os.Root, k *kept) error {
 	s.querying.Lock()
 	err := root.MkdirAll(prunedDir, 0o700)

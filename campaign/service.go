@@ -53,8 +53,8 @@ type Config struct {
 	// InProcess: the Service lives only as long as one command, so hints to further
 	// commands name its store.
 	InProcess bool
-	// Reads: the Service reads, pins and copies what is stored, and does nothing else: it
-	// continues no campaign, heals nothing and listens for no switch.
+	// Reads: the Service makes no runs: it continues no campaign, heals nothing and listens for
+	// no switch. It still serves requests that change the store or delete records.
 	Reads bool
 	// APIAddr is where the API listens: what Open tells whoever finds the store taken.
 	APIAddr string
@@ -68,6 +68,7 @@ type Metrics interface {
 	KnownTarget(target string, strategy model.Strategy)
 	RunDone(target string, strategy model.Strategy, verdict model.VerdictValue)
 	Finding(f model.Finding)
+	SwitchKnown(dpid model.DatapathID)
 	SwitchConnected(dpid model.DatapathID, connected bool)
 	SwitchGone(dpid model.DatapathID)
 	// RunsDone, FoundBefore and LastCut say what happened before this process began.
@@ -86,7 +87,7 @@ type Service struct {
 	store   *store.Store
 	ctrl    *controller.Controller
 	outside *testbed.Testbed   // of Config.Testbed
-	hand    *manual.Partitions // on outside
+	hand    *manual.Partitions // empty without outside
 
 	examining sync.Mutex // held by Diagnose
 
@@ -138,7 +139,7 @@ var errClosing = errors.New("the daemon is going down")
 // what that left cut, marks its interrupted runs as unknown, and continues its
 // campaigns.
 func Open(cfg Config) (*Service, error) {
-	// Processes of a target have working directories of their own.
+	// Processes of a target run in other directories.
 	var err error
 	if cfg.RunsDir, err = filepath.Abs(cfg.RunsDir); err != nil {
 		return nil, fmt.Errorf("runs directory: %w", err)
@@ -168,6 +169,11 @@ func Open(cfg Config) (*Service, error) {
 	s.hand = manual.New(manual.Config{Store: st, Metrics: cfg.Metrics, Tell: s.tell, Log: cfg.Log, Closing: ctx})
 	if cfg.Reads {
 		return s, nil
+	}
+	if cfg.Testbed != nil {
+		for _, id := range cfg.Testbed.Switches() {
+			s.metrics.SwitchKnown(id)
+		}
 	}
 	if err := s.listen(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

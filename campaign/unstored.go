@@ -24,8 +24,8 @@ func (s *Service) getCampaign(id string) (model.Campaign, error) {
 	return s.store.GetCampaign(id)
 }
 
-// listCampaigns is a page of campaigns as they stand. One that came into the state of the
-// filter, and whose state is not stored yet, is missing.
+// listCampaigns is a page of campaigns as they stand. A campaign whose stored state does not
+// match the filter is missing, even if its newest state does.
 func (s *Service) listCampaigns(f model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error) {
 	s.mu.Lock()
 	unstored := maps.Clone(s.unstored)
@@ -50,13 +50,13 @@ func (s *Service) putCampaign(c model.Campaign) error {
 	}
 	err := put(c)
 	if err == nil {
-		s.isStored(c.ID)
+		s.forgetUnstored(c.ID)
 	}
 	return err
 }
 
-// isStored says that the store has the newest state of a campaign.
-func (s *Service) isStored(campaign string) {
+// forgetUnstored drops what is in memory of a campaign: the store has it now.
+func (s *Service) forgetUnstored(campaign string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.unstored, campaign)

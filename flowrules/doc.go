@@ -21,7 +21,7 @@
 //	            300  a→b gated, gate port           push VLAN a, output:gate port
 //	            100  a→b mirrored                   output:mirror port, goto 2
 //	             80  a→b, neither                   meter a→b, goto 2
-//	          60-62  some of a's is cut, group      output: hosts that traffic of a still reaches, taps
+//	          60-62  part of a's is cut, group      output: hosts that traffic of a still reaches, taps
 //	             50  a is cut or tapped, group      output: hosts a still reaches, taps
 //	              0  any                            goto 2
 //	2 forward   300  a→b cut behind the gate        (drop)

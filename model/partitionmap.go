@@ -32,7 +32,7 @@ type MapRow struct {
 	Met map[MetKind]int `json:"met,omitempty"`
 }
 
-// MapCell is a field of a campaign's partition map: what its runs had of the messages of one
+// MapCell is a cell of a campaign's partition map: what its runs had of the messages of one
 // type from one host to another.
 type MapCell struct {
 	Type string `json:"type"`
@@ -47,11 +47,11 @@ type MapCell struct {
 // PartitionMap is the partition map of a campaign, by type, from and to.
 type PartitionMap struct {
 	Cells []MapCell `json:"cells"`
-	// LeftOut counts what runs had of further fields, once for each run: there were too many.
+	// LeftOut counts what runs had of further cells, once for each run: there were too many.
 	LeftOut int `json:"leftOut,omitempty"`
 }
 
-// MapCount counts the fields of a partition map: those that no fault met, those that one met
+// MapCount counts the cells of a partition map: those that no fault met, those that one met
 // in a run that broke a promise or a stated bound, and other ones that faults met.
 type MapCount struct{ Never, Met, Failed int }
 

@@ -10,7 +10,7 @@ import (
 // Strategy names where a scenario comes from.
 type Strategy string
 
-// Strategies of this slice.
+// Strategies.
 const (
 	// StrategyClean never cuts: the runs that invariants are mined from, and
 	// Algorithm 1's run without partition.

@@ -5,7 +5,7 @@ import "netsplit/model"
 // PartitionMap says of each type of message on each directed link whether faults met it.
 type PartitionMap struct {
 	Items   []MapCell `json:"items" doc:"Sorted by type, from and to; what the workloads of runs had"`
-	LeftOut int       `json:"leftOut,omitempty" doc:"What runs had of further fields, once for each run: a map has at most 20,000"`
+	LeftOut int       `json:"leftOut,omitempty" doc:"What runs had of further cells, once for each run: a map has at most 20,000"`
 }
 
 // MapCell is a type of message on a directed link.

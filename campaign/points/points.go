@@ -3,7 +3,6 @@ package points
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"netsplit/campaign/judge"
 	"netsplit/explorer/prune"
@@ -103,18 +102,10 @@ func kindsOf(named []model.PointFaultKind, files bool) ([]sequence.FaultAt, erro
 			}
 		}
 		if len(out) == before {
-			return nil, fmt.Errorf("%w: no kind of fault %q: there are %s", model.ErrInvalid, kind, joined(model.PointFaultKinds()))
+			return nil, fmt.Errorf("%w: no kind of fault %q: there are %s", model.ErrInvalid, kind, model.Joined(model.PointFaultKinds()))
 		}
 	}
 	return out, nil
-}
-
-func joined[T ~string](all []T) string {
-	out := make([]string, len(all))
-	for i, v := range all {
-		out[i] = string(v)
-	}
-	return strings.Join(out, ", ")
 }
 
 // counted says how many of the profiles have each point, by its identity.

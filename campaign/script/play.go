@@ -250,6 +250,7 @@ func (unmeasured) HealTime(time.Duration)                                   {}
 func (unmeasured) RunDone(string, model.Strategy, model.VerdictValue)       {}
 func (unmeasured) Finding(model.Finding)                                    {}
 func (unmeasured) SwitchConnected(model.DatapathID, bool)                   {}
+func (unmeasured) SwitchKnown(model.DatapathID)                             {}
 func (unmeasured) SwitchGone(model.DatapathID)                              {}
 func (unmeasured) LastCut(time.Time)                                        {}
 func (unmeasured) RunsDone(string, model.Strategy, model.VerdictValue, int) {}

@@ -10,7 +10,7 @@ import (
 )
 
 func accessCommand(conn *daemonFlags) *cobra.Command {
-	c := &cobra.Command{Use: "access", Short: "give a browser or Prometheus read access to a running daemon"}
+	c := &cobra.Command{Use: "access", Short: "let a browser or Prometheus use a running daemon"}
 	page, token := accessPage(conn), accessReadToken(conn)
 	conn.register(page, token)
 	c.AddCommand(page, token)
@@ -24,8 +24,9 @@ func accessPage(conn *daemonFlags) *cobra.Command {
 		Long: `Prints an address that opens the daemon's page once, within 5 minutes. Its browser
 may then read, and nothing else, for 12 hours or until the daemon ends. With --controls
 the page may also pause, resume and cancel campaigns, heal partitions, and write notes
-about failures. With --start it may do that, and start and schedule campaigns on the
-targets that the daemon has: their processes run as the daemon's user lets them.`,
+about failures. With --start it may do that, start and schedule campaigns on the targets
+that the daemon has, and try policies: processes of targets run as the daemon's user
+lets them.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				p, err := cl.AccessPage(ctx, controls, start)

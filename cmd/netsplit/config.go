@@ -62,10 +62,10 @@ func applyConfig(f *pflag.FlagSet, path string) error {
 		errs = append(errs, fmt.Errorf("%s:%d: %w", path, n.Line, fmt.Errorf(format, args...)))
 	}
 	seen := map[string]bool{}
+	keys := configKeys(f)
 	for i := 0; i+1 < len(top.Content); i += 2 {
 		key, value := top.Content[i], top.Content[i+1]
 		name := key.Value
-		keys := configKeys(f)
 		switch {
 		case seen[name]:
 			bad(key, "%s is there twice", name)
@@ -160,7 +160,7 @@ func configCommand() *cobra.Command {
 
 func configCheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "check FILE", Short: "check a configuration file, and the files that it names; opens and changes nothing",
+		Use: "check FILE", Short: "check a configuration file, and the files that it names; starts and changes nothing",
 		Args: exactArgs(1, "a configuration file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			var d daemonConfig
@@ -200,6 +200,8 @@ func configSchemaCommand() *cobra.Command {
 					p["anyOf"] = []any{map[string]any{"type": "string"}, map[string]any{"type": "array", "items": map[string]any{"type": "string"}}}
 				case flag.Value.Type() == "bool":
 					p["type"] = "boolean"
+				case flag.Value.Type() == "size" || flag.Value.Type() == "duration":
+					p["type"] = []string{"string", "integer"} // 0 is no bound
 				default:
 					p["type"] = "string"
 				}

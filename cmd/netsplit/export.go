@@ -21,7 +21,7 @@ func exportCommand() *cobra.Command {
 		Long: "Writes what happened in a run (RUN is its id below --runs-dir, or its directory) in a format of another tool: " +
 			"shiviz is a log with vector clocks, trace is JSON for ui.perfetto.dev and chrome://tracing. A message leaves when it came to the switch, " +
 			"and arrives when the switch let it pass. The packets are in the record, as packets.pcapng.",
-		Example: "  netsplit export c-20261125-1-r0003 --format shiviz --file run.log",
+		Example: "  netsplit export c-20261125-030405-1-r0003 --format shiviz --file run.log",
 		Args:    exactArgs(1, "a run's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			f := model.ExportFormat(format)

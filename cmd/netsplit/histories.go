@@ -56,7 +56,7 @@ func findingNoteCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "note FAILURE TEXT", Short: "write a note about a failure, for all campaigns; an empty text forgets it",
 		Example: `  netsplit findings note h-1a2b3c4d5e6f "upstream issue 7545"`,
-		Args:    cobra.ExactArgs(2),
+		Args:    exactArgs(2, "a failure's id and a text"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
 				h, err := cl.NoteFinding(ctx, args[0], strings.TrimSpace(args[1]))

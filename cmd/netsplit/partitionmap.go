@@ -10,10 +10,11 @@ import (
 
 	"netsplit/api/client"
 	"netsplit/api/wire"
+	"netsplit/model"
 )
 
-// mapFields choose fields of a partition map.
-var mapFields = map[string]func(wire.MapCell) bool{
+// mapCells choose cells of a partition map.
+var mapCells = map[string]func(wire.MapCell) bool{
 	"all":   func(wire.MapCell) bool { return true },
 	"never": func(c wire.MapCell) bool { return len(c.Outcomes) == 0 },
 	"met":   func(c wire.MapCell) bool { return len(c.Outcomes) > 0 },
@@ -32,7 +33,7 @@ link and kind of fault. A run counts in every line whose messages its fault met,
 failure is evidence, not proof, against a line.`,
 		Args: exactArgs(1, "a campaign's id"),
 		RunE: func(c *cobra.Command, args []string) error {
-			keep := mapFields[only]
+			keep := mapCells[only]
 			if keep == nil {
 				return usage("--only %q: use all, met, never or failed", only)
 			}
@@ -40,6 +41,9 @@ failure is evidence, not proof, against a line.`,
 				m, err := cl.PartitionMap(ctx, args[0])
 				if err != nil {
 					return err
+				}
+				if m.LeftOut > 0 {
+					fmt.Fprintf(c.ErrOrStderr(), "netsplit: the map is full; what runs had of %s is left out\n", model.Count(m.LeftOut, "further cell", "further cells"))
 				}
 				return printAll(o, c.OutOrStdout(), slices.DeleteFunc(m.Items, func(c wire.MapCell) bool { return !keep(c) }), printMap)
 			})
@@ -54,7 +58,7 @@ failure is evidence, not proof, against a line.`,
 
 func printMap(out io.Writer, cells []wire.MapCell) error {
 	if len(cells) == 0 {
-		_, err := fmt.Fprintln(out, "no fields")
+		_, err := fmt.Fprintln(out, "no cells")
 		return err
 	}
 	t := newTable(out, "TYPE", "FROM", "TO", "SEEN IN", "FAULT", "MET IN", "FAILED", "DOCUMENTED", "PASSED", "UNDECIDED", "FIRST")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,9 +38,9 @@ TARGET all its clean runs below --runs-dir are read. Nothing is run.`,
 	}
 	o.register(c.Flags())
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
-	c.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one, of "+joined(model.PointKeys())+" (default: as the target says)")
+	c.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one, of "+model.Joined(model.PointKeys())+" (default: as the target says)")
 	c.Flags().StringArrayVar(&only, "only", nil, onlyHelp)
-	c.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults, of "+joined(model.PointFaultKinds())+" (default all)")
+	c.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults, of "+model.Joined(model.PointFaultKinds())+" (default all)")
 	return c
 }
 
@@ -102,14 +101,6 @@ which follow from runs with the first, are not shown.`,
 	return c
 }
 
-func joined[T ~string](all []T) string {
-	out := make([]string, len(all))
-	for i, v := range all {
-		out[i] = string(v)
-	}
-	return strings.Join(out, ", ")
-}
-
 func pointKeys(keys []string) []model.PointKey {
 	var out []model.PointKey
 	for _, k := range keys {
@@ -122,7 +113,7 @@ func pointKeys(keys []string) []model.PointKey {
 func readProfiles(runsDir, what string, keys []string) (*judge.Profiles, error) {
 	for _, k := range keys {
 		if !slices.Contains(model.PointKeys(), model.PointKey(k)) {
-			return nil, usage("a point has no key %q: it has %s", k, joined(model.PointKeys()))
+			return nil, usage("a point has no key %q: it has %s", k, model.Joined(model.PointKeys()))
 		}
 	}
 	for _, dir := range []string{what, filepath.Join(runsDir, what)} {

@@ -25,7 +25,7 @@ func queryCommand() *cobra.Command {
 		Short: "ask the record of a run with SQL",
 		Long: "Makes an SQLite database of the record of a run (RUN is its id below --runs-dir, or its directory) and asks it one query. " +
 			"With --db it writes the database to a file instead, for sqlite3 and other tools. docs/relations.md lists the tables.",
-		Example: "  netsplit query c-20261125-1-r0003 \"select type, fate, count(*) from message group by 1, 2\"",
+		Example: "  netsplit query c-20261125-030405-1-r0003 \"select type, fate, count(*) from message group by 1, 2\"",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if (file == "") == (len(args) == 1) {

@@ -91,8 +91,8 @@ func storePruneCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "prune", Short: "delete records of runs by age and size; those that a finding names stay",
 		Long: `Deletes records of runs: their packets, logs and reports. Runs, verdicts and findings stay in
-the store. The record of a run that a finding names, or whose campaign has not ended (a failed one has not),
-is never deleted. A daemon prunes every hour if it is started with these flags.`,
+the store. It never deletes the record that a finding names, that an open replay repeats, or
+whose campaign has not ended (a failed one has not). A daemon prunes every hour if it is started with these flags.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := keep.model()

@@ -23,7 +23,7 @@ func watchCommand(conn *daemonFlags) *cobra.Command {
 	var faults bool
 	var o output
 	c := &cobra.Command{
-		Use: "watch RUN", Short: "print the messages and faults of a run under way, as they come", Args: cobra.ExactArgs(1),
+		Use: "watch RUN", Short: "print the messages and faults of a run under way, as they come", Args: exactArgs(1, "a run's id"),
 		Long: `Prints the messages and faults of a run that is under way, a line for each, until the run
 ends. netsplit campaign show lists the runs of a campaign that are under way. A run that
 has ended has a report: netsplit open.`,

@@ -7,14 +7,14 @@ import (
 	"netsplit/model"
 )
 
-// maxCells bounds the fields of a campaign: a target chooses the types of its messages.
+// maxCells bounds the cells of a campaign: a target chooses the types of its messages.
 const maxCells = 20000
 
 // Map is the partition map of a campaign. The zero value is an empty one.
 type Map struct {
 	cells map[key]*cell
 	runs  map[string]bool
-	left  int // fields of runs that there was no room for
+	left  int // cells of runs that there was no room for
 	count model.MapCount
 }
 
@@ -77,7 +77,7 @@ func (m *Map) Add(run string, v model.Verdict, rows []model.MapRow) {
 	}
 }
 
-// Count counts the fields.
+// Count counts the cells.
 func (m *Map) Count() model.MapCount { return m.count }
 
 func count(o *model.MapOutcome, v model.Verdict) {

@@ -21,10 +21,10 @@ func (k key) compare(o key) int {
 
 // Of counts what a run had of each type of message on each directed link, from the start of
 // its workloads to their end, and which of them its faults met. A message that was met twice
-// by one kind counts once. Of more than 2,000 rows those that no fault met, and the rarest,
-// are left out. The order is by type, from, to.
+// by one kind counts once. Of keeps at most 2,000 rows: first those that faults met, then the most
+// frequent. The order is by type, from, to.
 //
-// It knows what the gate refused. What a switch drops by its rules nobody reads.
+// It knows what the gate refused. Nobody reads what a switch drops by its rules.
 func Of(s model.Scenario, events []model.Event, decisions []model.Decision) []model.MapRow {
 	rows, byNum, met := map[key]*model.MapRow{}, map[uint64]*model.MapRow{}, map[uint64]map[model.MetKind]bool{}
 	var frames []*model.HeldPacket // in order

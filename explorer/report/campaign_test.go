@@ -88,8 +88,8 @@ func TestCampaignPageMapsWhatWasCut(t *testing.T) {
 	if err := Campaign(&b, in); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "map", b.String(), "Cut: 3 of 4 fields met, 1 of them in runs that broke a promise", `<td class="fail" title="resp PING, n1 → n2, in 4 runs: 2 broke a promise, 1 passed, 1 unknown or vacuous; first c-1-r0004">✕ 2/4`,
-		`<td class="never">·`, `>△ 1/1`, "A server crashed at it: 1 of 4 fields met, 0 of them", `>?`, "fields of the map that a fault has met: 3 of 4 after 7 runs", `<td class="pass" title="resp INFO, n1 → n2, in 9 runs: 1 passed, 8 unknown or vacuous; first c-1-r0004">1/9<`)
+	wants(t, "map", b.String(), "Cut: 3 of 4 cells met, 1 of them in runs that broke a promise", `<td class="fail" title="resp PING, n1 → n2, in 4 runs: 2 broke a promise, 1 passed, 1 unknown or vacuous; first c-1-r0004">✕ 2/4`,
+		`<td class="never">·`, `>△ 1/1`, "A server crashed at it: 1 of 4 cells met, 0 of them", `>?`, "cells of the map that a fault has met: 3 of 4 after 7 runs", `<td class="pass" title="resp INFO, n1 → n2, in 9 runs: 1 passed, 8 unknown or vacuous; first c-1-r0004">1/9<`)
 	if strings.Contains(b.String(), "Delayed:") {
 		t.Error("a table of a fault that met nothing")
 	}

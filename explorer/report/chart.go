@@ -161,7 +161,7 @@ func coverageChart(in *CampaignInput) template.HTML {
 	d := newRunChart(n, len(in.Map.Cells))
 	d.sum("step met", met, len(in.Map.Cells))
 	d.numbers(chartBottom + 20)
-	words := fmt.Sprintf("fields of the map that a fault has met: %d of %d after %s", sum, len(in.Map.Cells), model.Count(n, "run", "runs"))
+	words := fmt.Sprintf("cells of the map that a fault has met: %d of %d after %s", sum, len(in.Map.Cells), model.Count(n, "run", "runs"))
 	d.text("legend", chartLeft, 12, words)
 	return d.done(runWidth, chartBottom+28, words, "wide")
 }

@@ -46,9 +46,9 @@ var metWords = map[model.MetKind]string{
 // newMapView is nil where no fault met a message that was read.
 func newMapView(m model.PartitionMap) *mapView {
 	cells := m.Cells
-	v := &mapView{Note: "Each field is a type of message on a directed link, as read while workloads ran. " +
+	v := &mapView{Note: "Each cell is a type of message on a directed link, as read while workloads ran. " +
 		"✕ a/b: of b runs in which the fault met such a message, a broke a promise. △ a/b: a failed as documented. A number: so many runs, all passed. " +
-		"a/b: a passed, the others could not be judged. ?: none could. ·: seen, never met. A run counts in every field that its fault met, so a failure is evidence, not proof, against a field."}
+		"a/b: a passed, the others could not be judged. ?: none could. ·: seen, never met. A run counts in every cell that its fault met, so a failure is evidence, not proof, against a cell."}
 	var links []model.Link
 	for _, c := range cells {
 		links = append(links, model.Link{Src: c.From, Dst: c.To})
@@ -61,7 +61,7 @@ func newMapView(m model.PartitionMap) *mapView {
 		v.Note += fmt.Sprintf(" %s more are not shown; netsplit campaign map lists all.", model.Count(more, "link", "links"))
 	}
 	if m.LeftOut > 0 {
-		v.Note += fmt.Sprintf(" The map is full: what runs had of %s is left out.", model.Count(m.LeftOut, "further field", "further fields"))
+		v.Note += fmt.Sprintf(" The map is full: what runs had of %s is left out.", model.Count(m.LeftOut, "further cell", "further cells"))
 	}
 	for _, kind := range model.MetKinds() {
 		if slices.ContainsFunc(cells, func(c model.MapCell) bool { return c.Of(kind).Runs() > 0 }) {
@@ -101,7 +101,7 @@ func newMapTable(kind model.MetKind, links []model.Link, cells []model.MapCell) 
 		failed, met = failed+b2i(o.Failed > 0), met+b2i(o.Runs() > 0)
 	}
 	slices.SortStableFunc(lines, func(a, b *line) int { return cmp.Or(cmp.Compare(b.failed, a.failed), cmp.Compare(b.met, a.met)) })
-	t.Sum = fmt.Sprintf("%d of %s met, %d of them in runs that broke a promise", met, model.Count(len(cells), "field", "fields"), failed)
+	t.Sum = fmt.Sprintf("%d of %s met, %d of them in runs that broke a promise", met, model.Count(len(cells), "cell", "cells"), failed)
 	if more := len(lines) - maxMapRows; more > 0 {
 		lines = lines[:maxMapRows]
 		t.More = fmt.Sprintf("%s more, less often met; netsplit campaign map lists all.", model.Count(more, "type", "types"))

@@ -15,7 +15,7 @@ import (
 )
 
 // Write writes the record in the folder dir. An unknown format wraps model.ErrInvalid, and so
-// does a record with more than most messages, faults, changes and operations; 0: no bound.
+// does a record with more rows than most; 0: no bound.
 func Write(ctx context.Context, w io.Writer, dir string, f model.ExportFormat, most int) error {
 	write := map[model.ExportFormat]func(io.Writer, []happening) error{model.ExportShiViz: writeShiViz, model.ExportTrace: writeTrace}[f]
 	if write == nil {
@@ -50,9 +50,9 @@ SELECT m.n, m.t, 'message', m.src, m.dst,
 	substr(m.type || coalesce((SELECT ' ' || group_concat(f.name || '=' || substr(f.value, 1, 400), ' ') FROM field f WHERE f.n = m.n), ''), 1, 400), m.fate, e.t, NULL
 	FROM message m LEFT JOIN event e ON e.n = m.passed_n
 UNION ALL SELECT c.n, c.t, 'cut', NULL, NULL, c.shape || ' cut ' || c.name || ': ' ||
-	substr((SELECT group_concat(l.src || '→' || l.dst, ' ') FROM cut_link l WHERE l.n = c.n AND l.name = c.name), 1, 400), c.effect, e.t, NULL
+	substr((SELECT group_concat(l.src || '→' || l.dst, ' ') FROM cut_link l WHERE l.n = c.n AND l.name = c.name), 1, 400), NULL, e.t, NULL
 	FROM cut c LEFT JOIN event e ON e.n = c.until_n
-UNION ALL SELECT n, t, 'node', host, NULL, verb || ' ' || process || coalesce(' (status ' || status || ')', ''), verb, NULL, NULL FROM node
+UNION ALL SELECT n, t, 'node', host, NULL, verb || ' ' || process || coalesce(' (status ' || status || ')', ''), NULL, NULL, NULL FROM node
 UNION ALL SELECT n, t, 'obs', host, NULL, var || iif(about = '', '', ' of ' || about) || ' = ' || substr(value, 1, 400), NULL, NULL, NULL
 	FROM (SELECT *, lag(value) OVER (PARTITION BY host, var, about ORDER BY n) AS was FROM obs) WHERE was IS NULL OR was <> value
 UNION ALL SELECT n, t, 'op', NULL, node, substr(f || coalesce(' ' || nullif(key, ''), '') || coalesce(' ' || nullif(value, ''), '') || coalesce(': ' || nullif(error, ''), ''), 1, 400), type, NULL,

@@ -66,10 +66,10 @@ func writeTrace(w io.Writer, all []happening) error {
 			}
 			from, to := t.id(hostPid, h.host), t.id(hostPid, h.peer)
 			left := len(t.events)
-			t.add(traceEvent{Name: first(h.text), Ph: "X", Cat: "message", Pid: hostPid, Tid: from, Ts: micros(h.at), Dur: thin, Args: args})
+			t.add(traceEvent{Name: short(h.text), Ph: "X", Cat: "message", Pid: hostPid, Tid: from, Ts: micros(h.at), Dur: thin, Args: args})
 			if passed {
 				at := micros(max(h.at, h.end))
-				t.add(traceEvent{Name: first(h.text), Ph: "X", Cat: "message", Pid: hostPid, Tid: to, Ts: at, Dur: thin, Args: map[string]any{"text": h.text, "from": h.host}},
+				t.add(traceEvent{Name: short(h.text), Ph: "X", Cat: "message", Pid: hostPid, Tid: to, Ts: at, Dur: thin, Args: map[string]any{"text": h.text, "from": h.host}},
 					traceEvent{Name: "message", Ph: "s", Cat: "message", ID: h.n, Pid: hostPid, Tid: from, slice: left},
 					traceEvent{Name: "message", Ph: "f", Bp: "e", Cat: "message", ID: h.n, Pid: hostPid, Tid: to, slice: left + 1})
 			}
@@ -176,8 +176,8 @@ func (t *tracks) spread(overlapping []int) {
 	}
 }
 
-// first is the type at the beginning of a message's text.
-func first(text string) string {
+// short cuts a text to 60 characters.
+func short(text string) string {
 	if r := []rune(text); len(r) > 60 {
 		return string(r[:60]) + "…"
 	}
