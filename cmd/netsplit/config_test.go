@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,7 +101,10 @@ func TestTheSchemaHasAllKeys(t *testing.T) {
 	code, out, errs := cli(t, "config", "schema")
 	var schema struct {
 		AdditionalProperties bool
-		Properties           map[string]struct{ Type, Description string }
+		Properties           map[string]struct {
+			Type        any
+			Description string
+		}
 	}
 	if err := json.Unmarshal([]byte(out), &schema); err != nil || code != exitPass {
 		t.Fatalf("status %d, %v, %s", code, err, errs)
@@ -112,7 +116,7 @@ func TestTheSchemaHasAllKeys(t *testing.T) {
 			t.Errorf("no property %s", k)
 		}
 	}
-	if len(schema.Properties) != len(keys) || schema.Properties["insecure"].Type != "boolean" || schema.Properties["keep-age"].Type != "string" {
+	if len(schema.Properties) != len(keys) || schema.Properties["insecure"].Type != "boolean" || schema.Properties["runs-dir"].Type != "string" || fmt.Sprint(schema.Properties["keep-age"].Type) != "[string integer]" {
 		t.Errorf("%d properties for %d keys: %s", len(schema.Properties), len(keys), out)
 	}
 }
