@@ -364,6 +364,7 @@ func TestPartitionByHand(t *testing.T) {
 	if out := expect(t, srv, 200, "PUT", "/v1/partitions/p", spec); out["state"] != "in_force" {
 		t.Errorf("the same again: %v", out)
 	}
+	expect(t, srv, 409, "PUT", "/v1/partitions/p", strings.Replace(spec, "simplex", "complete", 1))
 	expect(t, srv, 422, "PUT", "/v1/partitions/q", body)
 	if out := expect(t, srv, 200, "PUT", "/v1/partitions/new", spec, "Prefer: wait=10"); out["state"] != "in_force" || out["name"] != "new" {
 		t.Errorf("a new one: %v", out)
