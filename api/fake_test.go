@@ -392,7 +392,7 @@ func (f *fakeService) Hosts(context.Context) ([]model.TestbedHost, error) {
 
 func (f *fakeService) EnsurePartition(ctx context.Context, spec model.PartitionSpec) (model.PartitionStatus, error) {
 	if p, err := f.Partition(ctx, spec.Name); err == nil && !p.Ended() {
-		if p.Shape != spec.Shape {
+		if p.Partition.Shape != spec.Partition.Shape {
 			return p, fmt.Errorf("%w: partition %s is another one", model.ErrConflict, spec.Name)
 		}
 		return p, nil

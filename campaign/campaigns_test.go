@@ -230,6 +230,8 @@ func TestAReplayThatWasCutShortIsMadeAgain(t *testing.T) {
 // noMetrics counts nothing.
 type noMetrics struct{ Metrics }
 
+func (noMetrics) SwitchKnown(model.DatapathID) {}
+
 func (noMetrics) RunDone(string, model.Strategy, model.VerdictValue) {}
 func (noMetrics) Finding(model.Finding)                              { runtime.Gosched() }
 

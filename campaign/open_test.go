@@ -26,7 +26,7 @@ func TestAServiceThatCannotOpenKeepsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := model.DatapathID(1)
-	cfg := Config{RunsDir: filepath.Join(t.TempDir(), "runs"), ControllerAddr: addr, Gate: model.GateByPort, Log: slog.New(slog.DiscardHandler),
+	cfg := Config{RunsDir: filepath.Join(t.TempDir(), "runs"), ControllerAddr: addr, Gate: model.GateByPort, Metrics: noMetrics{}, Log: slog.New(slog.DiscardHandler),
 		Testbed: &model.Testbed{Name: "rack", Gates: []model.GatePort{{Datapath: id, Port: model.Port{Number: 1}, Interface: "nosuchdevice"}},
 			Hosts: []model.TestbedHost{
 				{Name: "n1", Datapath: id, Port: model.Port{Number: 2}, MAC: "02:00:00:00:00:01", IP: netip.MustParseAddr("10.9.0.1")},

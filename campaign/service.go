@@ -172,7 +172,7 @@ func Open(cfg Config) (*Service, error) {
 	}
 	if cfg.Testbed != nil {
 		for _, id := range cfg.Testbed.Switches() {
-			s.metrics.SwitchKnown(id)
+			cfg.Metrics.SwitchKnown(id)
 		}
 	}
 	if err := s.listen(ctx); err != nil {
