@@ -202,6 +202,45 @@ func TestThePageOperates(t *testing.T) {
 	}
 }
 
+// TestThePageKeepsTheFocus of the keyboard where it is while rows change.
+func TestThePageKeepsTheFocus(t *testing.T) {
+	f := newFake(t)
+	page, err := os.ReadFile("static/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := http.NewServeMux()
+	srv := start(t, routes)
+	acc := access(t, t.TempDir(), srv.URL)
+	inner, looks := handler(t, f, func(c *api.Config) { c.Access = acc }), 0
+	routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/campaigns" && !r.URL.Query().Has("state") { // another row with each look
+			looks++
+			if err := f.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignQueued, Created: t0, Done: looks}); err != nil {
+				t.Error(err)
+			}
+		}
+		inner.ServeHTTP(w, r)
+	})
+	url, _ := expect(t, srv, 200, "POST", "/v1/access/page?controls=true", "", "Authorization: Bearer "+token)["url"].(string)
+	enter, credential, _ := strings.Cut(strings.TrimPrefix(url, srv.URL), "#")
+	routes.HandleFunc("/focus", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Replace(string(page), `<script type="module" src="/static/page.js"></script>`, `<script>fetch("`+enter+`").then(() => {
+			const s = document.createElement("script");
+			s.type = "module";
+			s.src = "/static/page.js";
+			document.body.append(s);
+			let button;
+			setTimeout(() => { button = document.querySelector('button[aria-label="Cancel c-2"]'); button.focus(); }, 1000);
+			setTimeout(() => { document.title = (button.isConnected ? "same row, " : "another row, ") + document.activeElement.getAttribute("aria-label"); }, 4500);
+		})</script>`, 1))
+	})
+	dom, _ := browser.Open(t, srv.URL+"/focus#"+credential, "--dump-dom", "--virtual-time-budget=8000")
+	if !strings.Contains(dom, "<title>another row, Cancel c-2</title>") {
+		t.Errorf("the focus is lost: %.300s", dom)
+	}
+}
+
 // TestThePageStartsCampaigns: a page that may start campaigns has a form, made of the
 // target's settings, and what it asks for is started.
 func TestThePageStartsCampaigns(t *testing.T) {
