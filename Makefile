@@ -97,6 +97,10 @@ scripts-soak: build ## play each shipped script 10 times, and those that must pa
 	@scripts/setup.sh $(SCRIPT_PACKAGES)
 	@scripts/soak-scripts.sh
 
+.PHONY: soak-service
+soak-service: setup build ## keep a daemon busy for an hour, kill it every two minutes, and say what was lost (root)
+	@scripts/soak-service.sh
+
 .PHONY: table3
 table3: setup-java build ## repeat the evaluation of the CoFI paper, going on where it stopped (root, hours)
 	@$(GO) build -C e2e/research -o ../../bin/table3 ./table3 && bin/table3 $(TABLE3) run
