@@ -94,6 +94,7 @@ func testPortsByName(t *testing.T, by model.Gate) {
 	})
 	sw.AddPort(1, "stranger")
 	r.until("no rule has the number that was its", func() bool { return len(r.leaves(1, 1, 4)) == 0 && len(r.leaves(4, 4, 1)) == 0 })
+	r.until("the other port is known", func() bool { return strings.Contains(r.notReady(), `"stranger" (1)`) })
 	if why := r.notReady(); !strings.Contains(why, `host s1h1: the switch has no port called "e1"`) || !errors.Is(errors.Join(r.f.Refused()...), fabric.ErrPorts) {
 		t.Errorf("ready: %s; refused: %v", why, r.f.Refused())
 	}
