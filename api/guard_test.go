@@ -155,15 +155,42 @@ func TestPageInABrowser(t *testing.T) {
 	}
 }
 
+// scripted opens the page in a browser that came by an address of access page, has a script act
+// on it, and gives its elements.
+func scripted(t *testing.T, f *fakeService, query, script string, change ...func(*api.Config)) string {
+	t.Helper()
+	page, err := os.ReadFile("static/page.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := http.NewServeMux()
+	srv := start(t, routes)
+	acc := access(t, t.TempDir(), srv.URL)
+	routes.Handle("/", handler(t, f, append(change, func(c *api.Config) { c.Access = acc })...))
+	url, _ := expect(t, srv, 200, "POST", "/v1/access/page"+query, "", "Authorization: Bearer "+token)["url"].(string)
+	enter, credential, _ := strings.Cut(strings.TrimPrefix(url, srv.URL), "#")
+	const tag = `<script type="module" src="/static/page.js"></script>`
+	if !strings.Contains(string(page), tag) {
+		t.Fatalf("the page has no %s", tag)
+	}
+	routes.HandleFunc("/scripted", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Replace(string(page), tag, `<script>fetch("`+enter+`").then(() => {
+			const s = document.createElement("script");
+			s.type = "module";
+			s.src = "/static/page.js";
+			document.body.append(s);
+			`+script+`
+		})</script>`, 1))
+	})
+	dom, _ := browser.Open(t, srv.URL+"/scripted#"+credential, "--dump-dom", "--virtual-time-budget=8000")
+	return dom
+}
+
 // TestThePageOperates: a click pauses a campaign; where the address was without controls,
 // there is nothing to click at.
 func TestThePageOperates(t *testing.T) {
 	f := newFake(t)
 	if err := f.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignQueued, Created: t0}); err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("static/page.html")
-	if err != nil {
 		t.Fatal(err)
 	}
 	routes := http.NewServeMux()
@@ -184,58 +211,35 @@ func TestThePageOperates(t *testing.T) {
 	if dom := open("?controls=true"); !strings.Contains(dom, `aria-label="Cancel c-2"`) || strings.Contains(dom, `aria-label="Pause c-1"`) || !strings.Contains(dom, "Heal everything</button>") {
 		t.Errorf("a page with controls: %s", dom)
 	}
-	// The same page, which enters by itself and clicks.
-	url, _ := expect(t, srv, 200, "POST", "/v1/access/page?controls=true", "", "Authorization: Bearer "+token)["url"].(string)
-	enter, credential, _ := strings.Cut(strings.TrimPrefix(url, srv.URL), "#")
-	routes.HandleFunc("/click", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Replace(string(page), `<script type="module" src="/static/page.js"></script>`, `<script>fetch("`+enter+`").then(() => {
-			const s = document.createElement("script");
-			s.type = "module";
-			s.src = "/static/page.js";
-			document.body.append(s);
-			setTimeout(() => document.querySelector('button[aria-label="Pause c-2"]').click(), 1500);
-		})</script>`, 1))
-	})
-	dom, _ := browser.Open(t, srv.URL+"/click#"+credential, "--dump-dom")
+	dom := scripted(t, f, "?controls=true", `setTimeout(() => document.querySelector('button[aria-label="Pause c-2"]').click(), 1500);`)
 	if c, err := f.GetCampaign("c-2"); err != nil || c.State != model.CampaignPaused || !strings.Contains(dom, `aria-label="Resume c-2"`) {
 		t.Errorf("after a click it is %s, %v: %s", c.State, err, dom)
 	}
 }
 
+// changing is a service in which a campaign has another row with each look.
+type changing struct {
+	*fakeService
+	looks int
+}
+
+func (c *changing) Campaigns(ctx context.Context, of model.CampaignFilter, limit int, cursor string) ([]model.Campaign, string, error) {
+	c.mu.Lock()
+	c.looks++
+	done := c.looks
+	c.mu.Unlock()
+	if err := c.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignQueued, Created: t0, Done: done}); err != nil {
+		return nil, "", err
+	}
+	return c.fakeService.Campaigns(ctx, of, limit, cursor)
+}
+
 // TestThePageKeepsTheFocus of the keyboard where it is while rows change.
 func TestThePageKeepsTheFocus(t *testing.T) {
 	f := newFake(t)
-	page, err := os.ReadFile("static/page.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	routes := http.NewServeMux()
-	srv := start(t, routes)
-	acc := access(t, t.TempDir(), srv.URL)
-	inner, looks := handler(t, f, func(c *api.Config) { c.Access = acc }), 0
-	routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/v1/campaigns" && !r.URL.Query().Has("state") { // another row with each look
-			looks++
-			if err := f.PutCampaign(model.Campaign{ID: "c-2", State: model.CampaignQueued, Created: t0, Done: looks}); err != nil {
-				t.Error(err)
-			}
-		}
-		inner.ServeHTTP(w, r)
-	})
-	url, _ := expect(t, srv, 200, "POST", "/v1/access/page?controls=true", "", "Authorization: Bearer "+token)["url"].(string)
-	enter, credential, _ := strings.Cut(strings.TrimPrefix(url, srv.URL), "#")
-	routes.HandleFunc("/focus", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Replace(string(page), `<script type="module" src="/static/page.js"></script>`, `<script>fetch("`+enter+`").then(() => {
-			const s = document.createElement("script");
-			s.type = "module";
-			s.src = "/static/page.js";
-			document.body.append(s);
-			let button;
+	dom := scripted(t, f, "?controls=true", `let button;
 			setTimeout(() => { button = document.querySelector('button[aria-label="Cancel c-2"]'); button.focus(); }, 1000);
-			setTimeout(() => { document.title = (button.isConnected ? "same row, " : "another row, ") + document.activeElement.getAttribute("aria-label"); }, 4500);
-		})</script>`, 1))
-	})
-	dom, _ := browser.Open(t, srv.URL+"/focus#"+credential, "--dump-dom", "--virtual-time-budget=8000")
+			setTimeout(() => { document.title = (button.isConnected ? "same row, " : "another row, ") + document.activeElement.getAttribute("aria-label"); }, 4500);`, func(c *api.Config) { c.Service = &changing{fakeService: f} })
 	if !strings.Contains(dom, "<title>another row, Cancel c-2</title>") {
 		t.Errorf("the focus is lost: %.300s", dom)
 	}
@@ -246,32 +250,13 @@ func TestThePageKeepsTheFocus(t *testing.T) {
 func TestThePageStartsCampaigns(t *testing.T) {
 	f := newFake(t)
 	f.targets = []model.KnownTarget{{Name: "gossip"}}
-	page, err := os.ReadFile("static/page.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	routes := http.NewServeMux()
-	srv := start(t, routes)
-	acc := access(t, t.TempDir(), srv.URL)
-	routes.Handle("/", handler(t, f, func(c *api.Config) { c.Access = acc }))
-	url, _ := expect(t, srv, 200, "POST", "/v1/access/page?start=true", "", "Authorization: Bearer "+token)["url"].(string)
-	enter, credential, _ := strings.Cut(strings.TrimPrefix(url, srv.URL), "#")
-	routes.HandleFunc("/fill", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Replace(string(page), `<script type="module" src="/static/page.js"></script>`, `<script>fetch("`+enter+`").then(() => {
-			const s = document.createElement("script");
-			s.type = "module";
-			s.src = "/static/page.js";
-			document.body.append(s);
-			setTimeout(() => {
+	dom := scripted(t, f, "?start=true", `setTimeout(() => {
 				const form = document.getElementById("start-form").elements;
 				form.namedItem("strategy").value = "random";
 				form.namedItem("runs").value = "7";
 				form.namedItem("setting rate").value = "90";
 				form.namedItem("go").click();
-			}, 1500);
-		})</script>`, 1))
-	})
-	dom, _ := browser.Open(t, srv.URL+"/fill#"+credential, "--dump-dom")
+			}, 1500);`)
 	for _, want := range []string{"Gossip &lt;three&gt; nodes", "writes per second", `placeholder="70"`, `<option value="1.0">`, "Started c-new-1"} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("no %s in %s", want, dom)

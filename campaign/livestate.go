@@ -22,19 +22,16 @@ func (s *Service) setView(run string, live func(after uint64) model.LiveState) {
 // LiveState is what a run under way shows. Of its events it has those after the given number.
 // A run that has ended is a conflict.
 func (s *Service) LiveState(ctx context.Context, run string, after uint64) (model.LiveState, error) {
-	about := func() (campaign, target, phase string, under bool) {
-		for id, j := range s.jobs {
-			if slices.Contains(j.c.Running, run) {
-				return id, j.c.Spec.Target, j.c.Doing[run], true
-			}
-		}
-		return "", "", "", false
-	}
 	s.mu.Lock()
 	live := s.views[run]
-	campaign, target, phase, under := about()
+	var under *model.Campaign
+	for _, j := range s.jobs {
+		if slices.Contains(j.c.Running, run) {
+			under = &model.Campaign{ID: j.c.ID, Spec: j.c.Spec, Doing: map[string]string{run: j.c.Doing[run]}}
+		}
+	}
 	s.mu.Unlock()
-	if !under {
+	if under == nil {
 		sum, err := s.store.GetRun(run)
 		if err != nil {
 			return model.LiveState{}, err
@@ -45,6 +42,6 @@ func (s *Service) LiveState(ctx context.Context, run string, after uint64) (mode
 	if live != nil { // else it waits for its lab
 		out = live(after)
 	}
-	out.Campaign, out.Run, out.Target, out.Phase = campaign, run, target, phase
+	out.Campaign, out.Run, out.Target, out.Phase = under.ID, run, under.Spec.Target, under.Doing[run]
 	return out, nil
 }

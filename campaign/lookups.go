@@ -263,20 +263,15 @@ func (s *Service) QueryRun(ctx context.Context, id, sql string, rows int) (out m
 
 // ask calls f with the folder of a run's record, for one client at a time.
 func (s *Service) ask(ctx context.Context, id string, f func(dir string) error) error {
+	if err := s.turn(ctx); err != nil {
+		return err
+	}
+	defer s.querying.Unlock() // until then nobody deletes the record
 	meta, err := s.RunFile(ctx, id, rundir.MetaFile)
 	if err != nil {
 		return err
 	}
 	if err := meta.Close(); err != nil {
-		return err
-	}
-	if err := s.turn(ctx); err != nil {
-		return err
-	}
-	defer s.querying.Unlock()
-	if again, err := s.RunFile(ctx, id, rundir.MetaFile); err != nil { // it was deleted meanwhile
-		return err
-	} else if err := again.Close(); err != nil {
 		return err
 	}
 	err = f(filepath.Dir(meta.Name()))

@@ -11,17 +11,24 @@ import (
 	"netsplit/model"
 )
 
-// TestAnEndThatCannotBeStoredIsSeen: on a full disk a campaign ends, and whoever follows it
-// would wait forever if only the store was asked. Once there is room it is stored.
-func TestAnEndThatCannotBeStoredIsSeen(t *testing.T) {
-	full := true
+// onFullDisk is a service whose store takes no campaign while the disk is full.
+func onFullDisk(t *testing.T, full *bool) *Service {
+	t.Helper()
 	s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler), jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1), cfg: Config{RunsDir: t.TempDir()}}
 	s.put = func(c model.Campaign) error {
-		if full {
+		if *full {
 			return syscall.ENOSPC
 		}
 		return s.store.PutCampaign(c)
 	}
+	return s
+}
+
+// TestAnEndThatCannotBeStoredIsSeen: on a full disk a campaign ends, and whoever follows it
+// would wait forever if only the store was asked. Once there is room it is stored.
+func TestAnEndThatCannotBeStoredIsSeen(t *testing.T) {
+	full := true
+	s := onFullDisk(t, &full)
 	begun := model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{Target: "gossip"}}
 	if err := s.store.PutCampaign(begun); err != nil {
 		t.Fatal(err)
@@ -77,13 +84,7 @@ func TestAnEndThatCannotBeStoredIsSeen(t *testing.T) {
 // that it did not take is of no use any more.
 func TestWhatIsStoredLaterStays(t *testing.T) {
 	full := true
-	s := &Service{store: storetest.New(t), log: slog.New(slog.DiscardHandler), jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1), cfg: Config{RunsDir: t.TempDir()}}
-	s.put = func(c model.Campaign) error {
-		if full {
-			return syscall.ENOSPC
-		}
-		return s.store.PutCampaign(c)
-	}
+	s := onFullDisk(t, &full)
 	s.enqueue(model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{Target: "gossip"}})
 	j := s.queue[0]
 	s.update(j, func(c *model.Campaign) { c.Running = []string{"c-1-r0001"} })
