@@ -386,6 +386,10 @@ func (f *fakeService) Switches(context.Context) ([]model.SwitchStatus, error) {
 
 var hosts = []model.NodeID{"n1", "n2", "n3"}
 
+func (f *fakeService) Runners(context.Context) ([]model.Runner, error) {
+	return []model.Runner{{Name: "rack2", Instance: "i1", State: model.RunnerUnfit, Reason: "it has no redis-server", Has: []string{"lab"}, Seen: t0}}, nil
+}
+
 func (f *fakeService) Hosts(context.Context) ([]model.TestbedHost, error) {
 	return []model.TestbedHost{{Name: "n1", Datapath: 0xabc, Port: model.Port{Number: 1}, IP: netip.MustParseAddr("10.0.0.1"), MAC: "02:00:00:00:00:01"}}, f.fail
 }

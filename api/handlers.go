@@ -297,6 +297,14 @@ func (s *server) listSwitches(ctx context.Context, _ *none) (*body[wire.Switches
 	return &body[wire.Switches]{wire.Switches{Items: wire.All(list, wire.FromSwitch)}}, nil
 }
 
+func (s *server) listRunners(ctx context.Context, _ *none) (*body[wire.Runners], error) {
+	list, err := s.Service.Runners(ctx)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Runners]{wire.Runners{Items: wire.All(list, wire.FromRunner)}}, nil
+}
+
 func (s *server) listHosts(ctx context.Context, _ *none) (*body[wire.Hosts], error) {
 	list, err := s.Service.Hosts(ctx)
 	if err != nil {

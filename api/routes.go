@@ -132,6 +132,7 @@ func (s *server) routes() {
 	put(s, "/v1/invariants/{id}", "set-invariant", "Pin, drop or release an invariant", s.setInvariant)
 	get(s, "/v1/switches", "list-switches", "List switches with ports and rules", s.listSwitches)
 	get(s, "/v1/hosts", "list-hosts", "List the hosts of the testbed", s.listHosts)
+	get(s, "/v1/runners", "list-runners", "List the runners that have joined; none where the daemon makes the runs itself", s.listRunners)
 	get(s, "/v1/partitions", "list-partitions", "List partitions cut by hand, newest first; all current ones are on the first page", s.listPartitions)
 	post(s, "/v1/partitions", "create-partition", "Cut by hand", http.StatusAccepted, s.createPartition)
 	ensure := operation(http.MethodPut, "/v1/partitions/{name}", "put-partition", "Cut by hand, unless the same partition exists already; another one under the name is a conflict", http.StatusAccepted)

@@ -101,6 +101,8 @@ type Service interface {
 
 	Switches(ctx context.Context) ([]model.SwitchStatus, error)
 	Hosts(ctx context.Context) ([]model.TestbedHost, error)
+	// Runners lists the runners that have joined, by name.
+	Runners(ctx context.Context) ([]model.Runner, error)
 
 	// CreatePartition begins to cut and may return before the cut is in force.
 	// The name of a partition that is neither healed nor failed is a conflict.

@@ -43,13 +43,13 @@ func (s *Service) createCampaign(spec model.CampaignSpec, schedule string) (mode
 	if err != nil {
 		return model.Campaign{}, err
 	}
-	if err := sut.CheckNeeds(t); err != nil {
+	if err := s.checkHere(sut.CheckNeeds(t)); err != nil {
 		return model.Campaign{}, fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	}
 	s.mu.Lock()
 	idle := len(s.jobs) == 0
 	s.mu.Unlock()
-	if idle { // or else what is free now says nothing of its turn
+	if idle && s.hub == nil { // or else what is free now says nothing of its turn
 		if err := checkMemory(t, spec.Labs); err != nil {
 			return model.Campaign{}, err
 		}
@@ -115,14 +115,11 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 		ctx, cancel = context.WithDeadlineCause(ctx, deadline, errBudget)
 		defer cancel()
 	}
-	if err := checkMemory(t, spec.Labs); err != nil {
-		return err
-	}
-	r, closeTestbeds, err := s.runnerOn(ctx, j, t, dir)
+	r, closePlace, err := s.placeFor(ctx, j, t, dir)
 	if err != nil {
 		return errors.Join(context.Cause(ctx), err) // cancelled while labs are made is no failure
 	}
-	defer closeTestbeds()
+	defer closePlace()
 	s.update(j, func(c *model.Campaign) { c.Reason = "" })
 	if spec.Replay != "" && spec.Shrink > 0 {
 		return s.shrinkReplay(ctx, j, r)
@@ -140,12 +137,16 @@ var errBudget = errors.New("the budget of wall time is spent")
 
 // search runs a campaign's search, from its start or from where the daemon
 // that began it died.
-func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRunner) error {
+func (s *Service) search(ctx context.Context, j *job, t *model.Target, r place) error {
 	runs, err := s.allRuns(j.c.ID)
 	if err != nil {
 		return err
 	}
-	last := s.lastRunNumber(j.c.ID, runs)
+	under, err := s.underWay(j, func(m model.RunMeta) bool { return m.ReplayOf == "" })
+	if err != nil {
+		return err
+	}
+	last := s.lastRunNumber(j.c.ID, runs, under)
 	runs = slices.DeleteFunc(runs, func(r model.RunSummary) bool { return r.ReplayOf != "" }) // tries of shrinkCauses
 	s.watched(j, t, runs)
 	raw, err := s.store.Inputs(j.c.ID)
@@ -165,6 +166,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 	se, err := search.New(search.Config{Campaign: j.c.ID, Strategy: j.c.Spec.Strategy, Seed: j.c.Spec.Seed,
 		Core: source, LastFault: t.Timing.LastFault,
 		Keep: func(input json.RawMessage) error { return s.store.AppendInput(j.c.ID, input) },
+		Slot: r.slot,
 		Run: func(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 			w.Spec = j.c.Spec
 			return r.run(ctx, w)
@@ -179,16 +181,16 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r *labRun
 		WhyMissed: func(variable string, recurs bool) string { return s.whyMissed(j, variable, recurs) },
 		Started:   func(w model.WorkItem) { s.runStarted(j, t.Name, w) },
 		Finished:  func(sum model.RunSummary) { s.runFinished(j, sum) }},
-		inputs, runs, last)
+		inputs, runs, under, last)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(se.Run(ctx, r.n), s.account(j.c.ID, source))
+	err = errors.Join(se.Run(ctx, r.workers()), s.account(j.c.ID, source))
 	s.undecided(j, se.Missing())
 	if err == nil {
 		reasons := se.Reasons() // it asks for what is booked
 		s.update(j, func(c *model.Campaign) {
-			c.Reason = joinReasons(append([]string{r.kit.News(), c.Hint}, reasons...)...)
+			c.Reason = joinReasons(append([]string{r.news(), c.Hint}, reasons...)...)
 		})
 		err = s.shrinkCauses(j, s.triesOn(ctx, j, r))
 	}

@@ -124,9 +124,9 @@ func (s *Service) replaysOf(run string) ([]model.RunSummary, error) {
 	return out, nil
 }
 
-// lastRunNumber is the highest number given to a run of a campaign, finished
+// lastRunNumber is the highest number given to a run of a campaign, finished, under way
 // or found half-done on the disk.
-func (s *Service) lastRunNumber(campaign string, runs []model.RunSummary) int {
+func (s *Service) lastRunNumber(campaign string, runs []model.RunSummary, under []model.WorkItem) int {
 	last := 0
 	see := func(run string) {
 		if _, n, ok := strings.Cut(strings.TrimPrefix(run, campaign), "-r"); ok {
@@ -137,6 +137,9 @@ func (s *Service) lastRunNumber(campaign string, runs []model.RunSummary) int {
 	}
 	for _, r := range runs {
 		see(r.Run)
+	}
+	for _, w := range under {
+		see(w.Run)
 	}
 	entries, err := os.ReadDir(filepath.Join(s.cfg.RunsDir, campaign))
 	if err == nil {

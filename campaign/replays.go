@@ -19,7 +19,7 @@ import (
 
 // replay repeats a run's scenario and counts how often the cause of what cost most
 // shows again.
-func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
+func (s *Service) replay(ctx context.Context, j *job, r place) error {
 	orig, err := s.store.GetRun(j.c.Spec.Replay)
 	if err != nil {
 		return err
@@ -43,12 +43,12 @@ func (s *Service) replay(ctx context.Context, j *job, r *labRunner) error {
 }
 
 // tellChanged has the campaign say what of the target is not as the run recorded it.
-func (s *Service) tellChanged(j *job, r *labRunner, orig model.RunSummary) error {
-	scripts, err := r.kit.Scripts()
+func (s *Service) tellChanged(j *job, r place, orig model.RunSummary) error {
+	scripts, err := r.scripts()
 	if err != nil {
 		return err
 	}
-	if why := joinReasons(s.otherNow(j.c.Spec), s.changedSince(orig, r.kit.Target, scripts)); why != "" {
+	if why := joinReasons(s.otherNow(j.c.Spec), s.changedSince(orig, r.target(), scripts)); why != "" {
 		s.update(j, func(c *model.Campaign) { c.Reason = why })
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"netsplit/campaign/judge"
@@ -14,6 +15,7 @@ import (
 	"netsplit/model"
 	"netsplit/record/rundir"
 	"netsplit/sut/nodes"
+	"netsplit/sut/software"
 	"netsplit/testbed"
 	"netsplit/testbed/lab"
 )
@@ -27,42 +29,58 @@ type labRunner struct {
 	play     run.Play // of a stage; nil: runs do their workloads
 }
 
-// run makes one run and returns its summary when everything that it started has
-// ended and the network is whole. The error is netsplit's own or the testbed's
-// failure, never the target's; the summary is then a run of verdict unknown.
+func (r *labRunner) target() *model.Target               { return r.kit.Target }
+func (r *labRunner) news() string                        { return r.kit.News() }
+func (r *labRunner) scripts() (map[string]string, error) { return r.kit.Scripts() }
+func (r *labRunner) workers() int                        { return r.n }
+
+// slot does not wait: there is a testbed for each worker.
+func (r *labRunner) slot(context.Context) (func(), error) { return func() {}, nil }
+
 func (r *labRunner) run(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
+	defer r.s.setView(w.Run, nil)
+	began := time.Now()
+	err := r.record(ctx, w,
+		func(what string) { r.s.runDoes(w.Campaign, w.Run, what) },
+		func(live func(uint64) model.LiveState) { r.s.setView(w.Run, live) })
+	if ctx.Err() != nil {
+		return model.RunSummary{}, context.Cause(ctx)
+	}
+	return r.s.judgeRun(w, r.kit.Target, began, err)
+}
+
+// record makes a run and leaves its record, to be judged. The error is netsplit's own or the
+// testbed's failure; the record has it, too.
+func (r *labRunner) record(ctx context.Context, w model.WorkItem, doing func(string), watch func(func(uint64) model.LiveState)) error {
 	var b *testbed.Testbed
 	select {
 	case b = <-r.testbeds:
 	case <-ctx.Done():
-		return model.RunSummary{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	defer func() { r.testbeds <- b }()
-	defer r.s.setView(w.Run, nil)
-
 	dir := r.s.runDir(w.Campaign, w.Run)
-	began := time.Now()
 	ev, err := run.Execute(ctx, run.Config{WorkItem: w, Dir: dir,
-		Kit: r.kit, Testbed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version,
-		Doing: func(what string) { r.s.runDoes(w.Campaign, w.Run, what) },
-		Watch: func(live func(uint64) model.LiveState) { r.s.setView(w.Run, live) }})
+		Kit: r.kit, Testbed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version, Doing: doing, Watch: watch})
 	if ctx.Err() != nil {
-		return model.RunSummary{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	if err != nil {
 		ev.Incomplete = append(ev.Incomplete, err.Error())
 		ev.Ended = time.Now()
 	}
+	return errors.Join(err, rundir.WriteJSON(filepath.Join(dir, rundir.EvidenceFile), ev))
+}
+
+// judgeRun judges the record of a run; failed is why it is not whole.
+func (s *Service) judgeRun(w model.WorkItem, t *model.Target, began time.Time, failed error) (model.RunSummary, error) {
 	judging := time.Now()
-	if werr := rundir.WriteJSON(filepath.Join(dir, rundir.EvidenceFile), ev); werr != nil {
-		err = errors.Join(err, werr)
-	}
-	sum, jerr := judge.Dir(dir, r.s.replayCommand(w.Run))
+	sum, err := judge.Dir(s.runDir(w.Campaign, w.Run), s.replayCommand(w.Run))
 	if sum.Run == "" {
-		sum = unjudged(w, r.kit.Target, began, jerr)
+		sum = unjudged(w, t, began, errors.Join(failed, err))
 	}
-	err = errors.Join(err, jerr)
-	r.s.noteRecorded(err)
+	err = errors.Join(failed, err)
+	s.noteRecorded(err)
 	sum.Cost.Ours += time.Since(judging)
 	return sum, err
 }
@@ -74,17 +92,33 @@ func unjudged(w model.WorkItem, t *model.Target, began time.Time, err error) mod
 		Ended:   time.Now(), Release: t.Release, Verdict: v, Result: model.RunResult{Scenario: w.Scenario.ID, Verdict: v}}
 }
 
+// benchConfig is what testbeds for the runs of a campaign are made from.
+type benchConfig struct {
+	campaign string
+	labs     int
+	gate     model.Gate
+	target   *model.Target
+	dir      string // of the target file
+	supply   func(context.Context, software.Release) error
+	fetching func(string)
+	news     func(news, all string) // what a user must know of the templates
+}
+
 // runnerOn makes the testbeds of a campaign: n labs of its own, or the outside
 // testbed. The function it returns takes the labs down again.
 func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir string) (*labRunner, func(), error) {
-	campaign, n := j.c.ID, j.c.Spec.Labs
-	r := &labRunner{s: s}
-	var err error
-	r.kit, err = nodes.NewKit(ctx, nodes.KitConfig{Target: t, Dir: dir, Netsplit: s.cfg.Binary, Bin: s.cfg.BinDir, Fetching: s.fetching(j),
-		Notify: func(text string) {
-			s.tell("campaign", campaign, string(model.CampaignRunning), text)
-			s.update(j, func(c *model.Campaign) { c.Reason = r.kit.News() })
+	return s.bench(ctx, benchConfig{campaign: j.c.ID, labs: j.c.Spec.Labs, gate: j.c.Spec.Gate, target: t, dir: dir, fetching: s.fetching(j),
+		news: func(text, all string) {
+			s.tell("campaign", j.c.ID, string(model.CampaignRunning), text)
+			s.update(j, func(c *model.Campaign) { c.Reason = all })
 		}})
+}
+
+func (s *Service) bench(ctx context.Context, c benchConfig) (*labRunner, func(), error) {
+	n, r := c.labs, &labRunner{s: s}
+	var err error
+	r.kit, err = nodes.NewKit(ctx, nodes.KitConfig{Target: c.target, Dir: c.dir, Netsplit: s.cfg.Binary, Bin: s.cfg.BinDir,
+		Supply: c.supply, Fetching: c.fetching, Notify: func(text string) { c.news(text, r.kit.News()) }})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,10 +127,10 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 		if err := s.gated(); err != nil { // one that was queued when the testbed had a switch
 			return nil, nil, err
 		}
-		if err := s.hand.Claim("campaign " + campaign); err != nil {
+		if err := s.hand.Claim("campaign " + c.campaign); err != nil {
 			return nil, nil, err
 		}
-		if err := s.outside.UseGate(ctx, j.c.Spec.Gate); err != nil {
+		if err := s.outside.UseGate(ctx, c.gate); err != nil {
 			s.hand.Release()
 			return nil, nil, err
 		}
@@ -125,7 +159,7 @@ func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir str
 	for i := range n {
 		name := fmt.Sprintf("p%d-%d", os.Getpid(), i+1)
 		labs = append(labs, name)
-		b, err := s.makeLab(ctx, name, t, j.c.Spec.Gate)
+		b, err := s.makeLab(ctx, name, c.target, c.gate)
 		if err != nil {
 			closeAll()
 			return nil, nil, fmt.Errorf("lab %d of %d: %w", i+1, n, err)
@@ -148,49 +182,71 @@ func (s *Service) fetching(j *job) func(string) {
 // each has the runs of a campaign made that are known beforehand, several at
 // once; after a restart of the daemon those that are left, among them as many as
 // it cut short.
-func (s *Service) each(ctx context.Context, j *job, r *labRunner, item func(n int) model.WorkItem, finished func(model.RunSummary)) error {
+func (s *Service) each(ctx context.Context, j *job, r place, item func(n int) model.WorkItem, finished func(model.RunSummary)) error {
 	runs, err := s.allRuns(j.c.ID)
 	if err != nil {
 		return err
 	}
-	last := s.lastRunNumber(j.c.ID, runs)
-	return s.several(ctx, j, r, j.c.Spec.Runs-len(made(runs)), func(n int) model.WorkItem { return item(last + n) }, finished)
+	under, err := s.underWay(j, func(model.RunMeta) bool { return true })
+	if err != nil {
+		return err
+	}
+	last, n := s.lastRunNumber(j.c.ID, runs, under), 0
+	return s.several(ctx, j, r, j.c.Spec.Runs-len(made(runs)), func(int) model.WorkItem {
+		if len(under) > 0 {
+			w := under[0]
+			under = under[1:]
+			return w
+		}
+		n++
+		return item(last + n)
+	}, finished)
 }
 
-// several has n runs made, item(1) to item(n), several at once. finished is called side by
-// side.
-func (s *Service) several(ctx context.Context, j *job, r *labRunner, n int, item func(n int) model.WorkItem, finished func(model.RunSummary)) error {
-	todo, done := make(chan model.WorkItem), make(chan struct{}, r.n)
-	go func() {
-		defer close(todo)
-		for i := range n {
-			select {
-			case todo <- item(i + 1):
-			case <-ctx.Done():
-				return
-			}
+// several has n runs made, item(1) to item(n), several at once. item is called by one worker
+// at a time, finished side by side.
+func (s *Service) several(ctx context.Context, j *job, r place, n int, item func(n int) model.WorkItem, finished func(model.RunSummary)) error {
+	var mu sync.Mutex
+	i := 0
+	next := func() (model.WorkItem, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if i++; i > n || ctx.Err() != nil {
+			return model.WorkItem{}, false
 		}
-	}()
-	for range r.n {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			for w := range todo {
-				s.runStarted(j, r.kit.Target.Name, w)
-				sum, err := r.run(ctx, w)
-				if ctx.Err() != nil {
-					return
-				}
-				if err != nil {
-					s.log.Error("a run failed for reasons that are not the target's", "run", w.Run, "err", err)
-				}
-				s.runFinished(j, sum)
-				finished(sum)
+		w := item(i)
+		s.runStarted(j, r.target().Name, w)
+		return w, true
+	}
+	var workers sync.WaitGroup
+	one := func() (more bool) {
+		give, err := r.slot(ctx)
+		if err != nil {
+			return false
+		}
+		defer give()
+		w, ok := next()
+		if !ok {
+			return false
+		}
+		sum, err := r.run(ctx, w)
+		if ctx.Err() != nil {
+			return false
+		}
+		if err != nil {
+			s.log.Error("a run failed for reasons that are not the target's", "run", w.Run, "err", err)
+		}
+		s.runFinished(j, sum)
+		finished(sum)
+		return true
+	}
+	for range min(n, r.workers()) {
+		workers.Go(func() {
+			for one() {
 			}
-		}()
+		})
 	}
-	for range r.n {
-		<-done
-	}
+	workers.Wait()
 	return context.Cause(ctx)
 }
 

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
 
+	"netsplit/campaign/cluster"
 	"netsplit/campaign/run"
 	"netsplit/controller"
 	"netsplit/controller/of13"
@@ -58,6 +60,9 @@ type Config struct {
 	Reads bool
 	// APIAddr is where the API listens: what Open tells whoever finds the store taken.
 	APIAddr string
+	// Cluster: runners on other machines make the runs; nil: this one does. Of it only Address
+	// and Existing are set.
+	Cluster *cluster.Config
 	// Retention bounds the records of runs; the zero value keeps all.
 	Retention model.Retention
 }
@@ -88,6 +93,10 @@ type Service struct {
 	ctrl    *controller.Controller
 	outside *testbed.Testbed   // of Config.Testbed
 	hand    *manual.Partitions // empty without outside
+
+	hub *cluster.Hub // nil: runs are made here
+	// judgingRemote bounds the records of runners that are judged at once: a place for each.
+	judgingRemote chan struct{}
 
 	examining sync.Mutex // held by Diagnose
 
@@ -155,7 +164,7 @@ func Open(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, log: cfg.Log, metrics: cfg.Metrics, store: st, jobs: map[string]*job{},
-		subs: map[chan struct{}]bool{}, switches: map[model.DatapathID]time.Time{}, views: map[string]func(uint64) model.LiveState{}, wake: make(chan struct{}, 1), rescheduled: make(chan struct{}, 1),
+		subs: map[chan struct{}]bool{}, switches: map[model.DatapathID]time.Time{}, views: map[string]func(uint64) model.LiveState{}, wake: make(chan struct{}, 1), judgingRemote: make(chan struct{}, runtime.GOMAXPROCS(0)), rescheduled: make(chan struct{}, 1),
 		// More than any earlier daemon can have come to, so that its readers do not
 		// take what is new for what they know.
 		before: uint64(time.Now().UnixMicro())}
@@ -189,6 +198,9 @@ func Open(cfg Config) (*Service, error) {
 		s.log.Warn("findings of an older version are listed without severity and cause", "err", err)
 	}
 	err = s.resume()
+	if err == nil && cfg.Cluster != nil {
+		err = s.openHub(ctx)
+	}
 	if err == nil {
 		err = s.restoreMetrics()
 	}
@@ -240,6 +252,9 @@ func (s *Service) resume() error {
 		return err
 	}
 	for _, m := range unfinished {
+		if s.leftToRunners(m) {
+			continue
+		}
 		why := "the daemon ended while this run was under way; its scenario is run again"
 		if c, err := s.getCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
 			why = "cut short by the end of its campaign: " + c.Reason
@@ -276,6 +291,9 @@ func (s *Service) Close() error {
 	s.done.Wait()
 	errs := []error{s.hand.Close()}
 	s.storeUnstored() // what ended last, too
+	if s.hub != nil {
+		s.hub.Close()
+	}
 	if s.outside != nil {
 		errs = append(errs, s.outside.Close())
 	}

@@ -61,7 +61,7 @@ func (s *Service) completeShrink(spec model.CampaignSpec) (model.CampaignSpec, e
 }
 
 // shrinkReplay finds what the failure of a run needs of its steps.
-func (s *Service) shrinkReplay(ctx context.Context, j *job, r *labRunner) error {
+func (s *Service) shrinkReplay(ctx context.Context, j *job, r place) error {
 	orig, err := s.store.GetRun(j.c.Spec.Replay)
 	if err != nil {
 		return err
@@ -182,13 +182,13 @@ func missing(sums []model.RunSummary, tries int) int {
 // tries makes n runs of a scenario that repeats a run in part, and books them.
 type tries func(of string, sc model.Scenario, n int) ([]model.RunSummary, error)
 
-func (s *Service) triesOn(ctx context.Context, j *job, r *labRunner) tries {
+func (s *Service) triesOn(ctx context.Context, j *job, r place) tries {
 	return func(of string, sc model.Scenario, n int) (out []model.RunSummary, err error) {
 		runs, err := s.allRuns(j.c.ID)
 		if err != nil {
 			return nil, err
 		}
-		last := s.lastRunNumber(j.c.ID, runs)
+		last := s.lastRunNumber(j.c.ID, runs, nil)
 		var mu sync.Mutex
 		err = s.several(ctx, j, r, n, func(i int) model.WorkItem {
 			one := sc

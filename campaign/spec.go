@@ -59,7 +59,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if spec.Effect == "" {
 		spec.Effect = model.Drop
 	}
-	if spec.Labs == 0 {
+	if spec.Labs == 0 && s.hub == nil {
 		spec.Labs = 1
 	}
 	switch {
@@ -96,8 +96,12 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		spec.Seed = uint64(time.Now().UnixNano())
 	}
 	switch {
-	case spec.Labs < 1 || spec.Labs > maxLabs:
+	case s.hub != nil && (spec.Labs < 0 || spec.Labs > mostRemote):
+		return bad("labs %d: use at most %d, or 0 for as many as the runners have", spec.Labs, mostRemote)
+	case s.hub == nil && (spec.Labs < 1 || spec.Labs > maxLabs):
 		return bad("labs %d: use 1 to %d", spec.Labs, maxLabs)
+	case s.hub == nil && len(spec.Needs) > 0:
+		return bad("needs are of runners, and this daemon makes the runs itself: leave them out, or start it with --cluster")
 	case spec.Runs < 0 || spec.Clean < 0 || spec.Retries < 0 || spec.Budget < 0:
 		return bad("runs, clean, retries and budget must not be negative")
 	case spec.Replay == "" && spec.Scenario == nil && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:

@@ -198,7 +198,7 @@ func names(vs []model.Variable) []string {
 }
 
 // runUserScenario runs the scenario that a user gave as often as asked.
-func (s *Service) runUserScenario(ctx context.Context, j *job, r *labRunner) error {
+func (s *Service) runUserScenario(ctx context.Context, j *job, r place) error {
 	return s.each(ctx, j, r, func(n int) model.WorkItem {
 		sc := *j.c.Spec.Scenario
 		sc.ID = fmt.Sprintf("s%04d", n)

@@ -293,7 +293,7 @@ func (c *Core) result(r model.RunResult) {
 	if is == nil {
 		return
 	}
-	if r.Verdict.Value == model.VerdictUnknown && is.again < c.cfg.Retries {
+	if r.Verdict.Value == model.VerdictUnknown && !r.GivenUp && is.again < c.cfg.Retries {
 		c.giveBack(r.Scenario, "its run could not be judged")
 		return
 	}

@@ -162,6 +162,8 @@ type RunResult struct {
 	States   []MetState `json:"states,omitempty"` // sorted
 	// Reached says whether the trigger fired: the cut took place.
 	Reached bool `json:"reached"`
+	// GivenUp: runners ended while they made the run, so its scenario is not run again.
+	GivenUp bool `json:"givenUp,omitempty"`
 	// CutState is the state a cofi run cut at: the scenario's own, or one of its
 	// shape. Classes are those of this state.
 	CutState *State `json:"cutState,omitempty"`
@@ -376,6 +378,8 @@ type CampaignSpec struct {
 	// negative: none stated.
 	MaxLost   int           `json:"maxLost"`
 	MaxWindow time.Duration `json:"maxWindow"`
+	// Needs are words that a runner must have for the runs; none: any runner makes them.
+	Needs []string `json:"needs,omitempty"`
 	// StopWhenSuspect ends a search at the first mark of a wrong target file.
 	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty"`
 	// StopWhenBroken ends a search at the first broken promise that a cut brought.

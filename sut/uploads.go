@@ -102,6 +102,12 @@ func (u Uploads) Put(archive []byte) (*model.Target, string, error) {
 	return t, ref, u.setNewest(t.Name, version)
 }
 
+// Has says whether a target of a campaign is one that was uploaded.
+func (u Uploads) Has(ref string) bool {
+	m := reference.FindStringSubmatch(ref)
+	return m != nil && m[2] != ""
+}
+
 // Holds says whether a version, NAME:VERSION, has just the files of an archive.
 func Holds(ref string, archive []byte) bool {
 	files, err := unpack(archive)

@@ -332,6 +332,12 @@ func (c *Client) RunLog(ctx context.Context, run, name string) (io.ReadCloser, e
 	return res.Body, nil
 }
 
+// Runners lists the runners that have joined.
+func (c *Client) Runners(ctx context.Context) ([]wire.Runner, error) {
+	out, err := get[wire.Runners](ctx, c, "/v1/runners")
+	return out.Items, err
+}
+
 // ExportRun opens the record of a run in a format of another tool.
 func (c *Client) ExportRun(ctx context.Context, run string, f model.ExportFormat) (io.ReadCloser, error) {
 	res, err := c.open(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/export/"+string(f), nil, http.Header{})

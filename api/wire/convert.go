@@ -38,7 +38,7 @@ func name(n model.NodeID) string { return string(n) }
 func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 	m := model.CampaignSpec{
 		Target: s.Target, Replay: s.Replay, Strategy: model.Strategy(s.Strategy), Seed: s.Seed, Labs: s.Labs, Runs: s.Runs, Clean: s.Clean,
-		Budget: time.Duration(s.Budget), Effect: model.Effect(s.Effect), Gate: model.Gate(s.Gate), Retries: s.Retries, Args: s.Args,
+		Budget: time.Duration(s.Budget), Effect: model.Effect(s.Effect), Gate: model.Gate(s.Gate), Retries: s.Retries, Args: s.Args, Needs: s.Needs,
 		MaxLost: -1, MaxWindow: -1, StopWhenSuspect: s.StopWhenSuspect, StopWhenBroken: s.StopWhenBroken, WithoutCut: s.WithoutCut,
 	}
 	if s.MaxLost != nil {
@@ -72,7 +72,7 @@ func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	s := CampaignSpec{
 		Target: m.Target, Replay: m.Replay, Strategy: string(m.Strategy), Seed: m.Seed, Labs: m.Labs, Runs: m.Runs, Clean: m.Clean,
-		Budget: Span(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args, Scenario: fromScenarioSpec(m.Scenario), StopWhenSuspect: m.StopWhenSuspect,
+		Budget: Span(m.Budget), Effect: string(m.Effect), Gate: string(m.Gate), Retries: m.Retries, Args: m.Args, Needs: m.Needs, Scenario: fromScenarioSpec(m.Scenario), StopWhenSuspect: m.StopWhenSuspect,
 		StopWhenBroken: m.StopWhenBroken, WithoutCut: m.WithoutCut, Depth: m.Depth,
 	}
 	for _, f := range m.Faults {

@@ -51,7 +51,7 @@ type CampaignSpec struct {
 	Strategy string            `json:"strategy,omitempty" enum:"cofi,random,sequences,clean,steps,scripted" default:"cofi" doc:"How scenarios are chosen. sequences: crashes, isolations and lost messages at points of earlier runs, see depth, faults and policies. steps: by the given scenario. scripted marks plays of netsplit script run; it cannot be requested"`
 	Scenario *ScenarioSpec     `json:"scenario,omitempty" doc:"What each of runs runs does, instead of a search"`
 	Seed     uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent: the daemon chooses and records one"`
-	Labs     int               `json:"labs,omitempty" minimum:"1" maximum:"64" default:"1" doc:"Labs used at once"`
+	Labs     int               `json:"labs,omitempty" minimum:"0" maximum:"10000" doc:"Labs used at once, at most 64; of a daemon with runners: runs at once. 0 or absent: 1; with runners as many as they have"`
 	Runs     int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent: the daemon's default"`
 	Clean    int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent: the daemon's default"`
 	Budget   Span              `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the campaign, such as 10m, greater than 0; absent: none" example:"10m"`
@@ -59,6 +59,7 @@ type CampaignSpec struct {
 	Gate     string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and return: through a gate port, or by packet-in and packet-out; absent: port if the testbed has one"`
 	Retries  int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often to try a state again that did not recur; 0 or absent: the daemon's default"`
 	Args     map[string]string `json:"args,omitempty" doc:"Settings of the target"`
+	Needs    []string          `json:"needs,omitempty" maxItems:"16" maxLength:"64" doc:"Words that a runner must have for the runs, see /v1/runners; of a daemon with runners only"`
 	Depth    int               `json:"depth,omitempty" minimum:"0" maximum:"10" doc:"Of strategy sequences: the most faults in a run; 0 or absent: 1"`
 	Faults   []string          `json:"faults,omitempty" maxItems:"15" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,disk-error,disk-failure,corrupt,power-cut,disk" doc:"Of strategy sequences: the kinds of faults; neat: crash, isolate and all from silence to isolate-period; disk: all of disks, and crashes before operations on files; absent: crash, isolate and lose at messages"`
 	Policies *PolicyFile       `json:"policies,omitempty" doc:"Of strategy sequences: what prunes the sequences; absent: nothing, all are run (brute force)"`

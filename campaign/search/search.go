@@ -27,6 +27,8 @@ type Config struct {
 	LastFault time.Duration
 	// Keep stores an input of the core before the core is stepped with it.
 	Keep func(input json.RawMessage) error
+	// Slot waits until there is room for one more run; give gives it back.
+	Slot func(ctx context.Context) (give func(), err error)
 	// Run makes one run and returns its summary when everything that it started
 	// has ended and the network is whole. The error is netsplit's own or the
 	// testbed's failure, never the target's.
@@ -57,9 +59,10 @@ type Search struct {
 	cond     *sync.Cond
 	runs     int // handed out, for run ids
 	out      map[string]bool
-	periodic []string // of strategy sequences: types that are no points
-	unread   []string // the same: runs whose points could not be read, with the reason
-	clean    []string // judged runs of clean scenarios
+	under    []model.WorkItem // of them, those that go on where the last daemon left them
+	periodic []string         // of strategy sequences: types that are no points
+	unread   []string         // the same: runs whose points could not be read, with the reason
+	clean    []string         // judged runs of clean scenarios
 	done     bool
 	due      bool              // the core waits for invariants
 	more     int               // further clean runs to hand out, because those so far gave no invariant
@@ -97,10 +100,10 @@ const moreID = "more"
 const maxFailuresInARow = 5
 
 // New continues the search of a campaign after its stored inputs; without any it starts one.
-// Scenarios that were being run when the daemon died count as lost. runsMade is the highest
-// run number so far.
-func New(c Config, inputs []Input, finished []model.RunSummary, runsMade int) (*Search, error) {
-	s := &Search{c: c, out: map[string]bool{}, missed: map[string]missed{}, met: map[met]int{}}
+// Scenarios that were being run when the daemon died count as lost, except those of runs that
+// go on elsewhere (under). runsMade is the highest run number so far.
+func New(c Config, inputs []Input, finished []model.RunSummary, under []model.WorkItem, runsMade int) (*Search, error) {
+	s := &Search{c: c, out: map[string]bool{}, under: under, missed: map[string]missed{}, met: map[met]int{}}
 	s.cond = sync.NewCond(&s.mu)
 	return s, s.restore(inputs, finished, runsMade)
 }
@@ -138,7 +141,20 @@ func (s *Search) restore(inputs []Input, finished []model.RunSummary, runsMade i
 		}
 		s.note(f)
 	}
+	s.under = slices.DeleteFunc(s.under, func(w model.WorkItem) bool {
+		return !s.out[w.Scenario.ID] && !strings.HasPrefix(w.Scenario.ID, moreID)
+	})
+	goesOn := map[string]bool{}
+	for _, w := range s.under {
+		goesOn[w.Scenario.ID], s.out[w.Scenario.ID] = true, true
+		if strings.HasPrefix(w.Scenario.ID, moreID) {
+			s.added++
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(s.out)) {
+		if goesOn[id] {
+			continue
+		}
 		delete(s.out, id)
 		if err := s.step(lost(id)); err != nil {
 			return err
@@ -277,18 +293,28 @@ func (s *Search) rare() string {
 
 // work is one worker: take a scenario, run it, give the result back.
 func (s *Search) work(ctx context.Context) {
-	for {
-		w, ok := s.next(ctx)
-		if !ok {
-			return
-		}
-		sum, err := s.c.Run(ctx, w)
-		if ctx.Err() != nil {
-			return // cut short: on resumption its scenario counts as lost
-		}
-		s.c.Finished(sum)
-		s.back(w, sum, err)
+	for s.one(ctx) {
 	}
+}
+
+// one makes one run; false means that there is nothing more to do.
+func (s *Search) one(ctx context.Context) bool {
+	give, err := s.c.Slot(ctx)
+	if err != nil {
+		return false
+	}
+	defer give()
+	w, ok := s.next(ctx)
+	if !ok {
+		return false
+	}
+	sum, err := s.c.Run(ctx, w)
+	if ctx.Err() != nil {
+		return false // cut short: on resumption its scenario counts as lost, or it goes on
+	}
+	s.c.Finished(sum)
+	s.back(w, sum, err)
+	return true
 }
 
 // next waits for a scenario; false means that there is nothing more to do.
@@ -298,6 +324,12 @@ func (s *Search) next(ctx context.Context) (model.WorkItem, bool) {
 	for {
 		if s.done || s.err != nil || ctx.Err() != nil {
 			return model.WorkItem{}, false
+		}
+		if len(s.under) > 0 {
+			w := s.under[0]
+			s.under = s.under[1:]
+			s.c.Started(w)
+			return w, true
 		}
 		if s.more > 0 {
 			s.more--

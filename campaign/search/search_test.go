@@ -83,6 +83,8 @@ func testSearch(t *testing.T, k *keptInputs, run runner, mine miner) (*Search, *
 	return resumed(t, k, run, mine, nil, nil, 0)
 }
 
+func noWait(context.Context) (func(), error) { return func() {}, nil }
+
 type (
 	runner func(context.Context, model.WorkItem) (model.RunSummary, error)
 	miner  func([]string, bool) ([]model.Invariant, []model.RunResult, error)
@@ -94,9 +96,9 @@ func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []Input
 		Effect: model.Drop, Runs: 6, Clean: 3, Retries: 1}
 	var finished []model.RunSummary
 	var mu sync.Mutex
-	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Run: run, Mine: mine, Core: FromCore(explorer.NewCore(cfg)), Started: func(model.WorkItem) {},
+	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Slot: noWait, Run: run, Mine: mine, Core: FromCore(explorer.NewCore(cfg)), Started: func(model.WorkItem) {},
 		WhyMissed: func(variable string, recurs bool) string { return fmt.Sprintf("%s, met again: %v", variable, recurs) },
-		Finished:  func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, made)
+		Finished:  func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, nil, made)
 	if err != nil {
 		t.Fatal(err)
 	}

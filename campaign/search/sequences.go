@@ -91,7 +91,7 @@ func (q *sequences) result(in Input) sequence.Ready {
 
 // give hands a run to the search and notes where its points were.
 func (q *sequences) give(res model.RunResult, run sequence.Run, p *Played) sequence.Ready {
-	r := sequence.Result{Run: res.Scenario, Profile: p.Profile, Verdict: res.Verdict.Value}
+	r := sequence.Result{Run: res.Scenario, Profile: p.Profile, Verdict: res.Verdict.Value, GivenUp: res.GivenUp}
 	if r.Verdict != model.VerdictUnknown {
 		r.Occurred, r.Other = sequence.Occurred(run.Faults, res.Steps, p.Met, q.keys)
 		q.note(run, p.Profile, r.Occurred)

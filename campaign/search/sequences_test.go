@@ -64,7 +64,7 @@ func sequencesSearch(t *testing.T, k *keptInputs, w *writes, run runner, runs in
 		Kinds: []sequence.FaultAt{{Kind: model.PointLose, Side: model.SideSend, Place: model.PlaceBefore}}}
 	var finished []model.RunSummary
 	var mu sync.Mutex
-	s, err := New(Config{Campaign: "c", Strategy: model.StrategySequences, Core: FromSequences(cfg, sequence.Play{}), Keep: k.keep, Run: run,
+	s, err := New(Config{Campaign: "c", Strategy: model.StrategySequences, Core: FromSequences(cfg, sequence.Play{}), Keep: k.keep, Slot: noWait, Run: run,
 		Profiles: func(runs []string) *CleanRuns {
 			late := answer(1)
 			late.Turn = 3
@@ -72,7 +72,7 @@ func sequencesSearch(t *testing.T, k *keptInputs, w *writes, run runner, runs in
 				"q00001": {Points: []model.SeenPoint{answer(1)}}, "q00002": {Points: []model.SeenPoint{late}}}}
 		},
 		Profile: w.profile, Started: func(model.WorkItem) {},
-		Finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, len(before))
+		Finished: func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, nil, len(before))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -332,11 +332,12 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 			if err := counts(c, "times", "labs"); err != nil {
 				return err
 			}
+			leaveLabs(c, &labs)
 			return replay(c, conn, runsDir, wire.CampaignSpec{Replay: args[0], Runs: n, Labs: labs, Gate: gate, WithoutCut: withoutCut}, show)
 		},
 	}
 	c.Flags().IntVarP(&n, "times", "n", 10, "how often to repeat it")
-	c.Flags().IntVar(&labs, "labs", 1, "labs used at once")
+	labsFlag(c.Flags(), &labs)
 	c.Flags().BoolVar(&withoutCut, "without-cut", false, "the control: the same runs, but nothing is done to the network")
 	c.Flags().StringVar(&gate, "gate", "", "port or packet-in (default: as the run's campaign asked for)")
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")

@@ -26,6 +26,7 @@ func (w *campaignFlags) of(c *cobra.Command, target string) (wire.CampaignSpec, 
 	if err := errors.Join(counts(c, "labs", "clean", "faults", "retries"), ahead(c, "budget")); err != nil {
 		return spec, err
 	}
+	leaveLabs(c, &spec.Labs)
 	spec.Target, spec.Args, spec.Budget = target, w.args, wire.Span(w.budget)
 	if c.Flags().Changed("shrink") {
 		spec.Shrink = &w.shrink
@@ -46,7 +47,8 @@ func (w *campaignFlags) register(c *cobra.Command) {
 	w.how.register(c, spec)
 	f.IntVar(&w.shrink, "shrink", 3, "sequences: at the end, how often to try the smallest sequence of each cause without each of its steps (0: do not)")
 	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
-	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
+	labsFlag(f, &spec.Labs)
+	f.StringSliceVar(&spec.Needs, "needs", nil, "words that a runner must have for the runs (netsplit cluster runners)")
 	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")
 	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
 	f.DurationVar(&w.budget, "budget", 0, "stop the campaign after this time (default: never)")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"netsplit/model"
@@ -129,6 +130,18 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 			return usage("%s takes %s; see %s --help", c.CommandPath(), what, c.CommandPath())
 		}
 		return nil
+	}
+}
+
+// labsFlag says how many runs are made at once.
+func labsFlag(f *pflag.FlagSet, labs *int) {
+	f.IntVar(labs, "labs", 1, "labs used at once; of a daemon with runners: runs at once, by default as many as they have")
+}
+
+// leaveLabs leaves the number to the daemon, unless it was given.
+func leaveLabs(c *cobra.Command, labs *int) {
+	if !c.Flags().Changed("labs") {
+		*labs = 0
 	}
 }
 

@@ -66,6 +66,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 			if err != nil {
 				return err
 			}
+			leaveLabs(c, &spec.Labs)
 			spec.Target, spec.Args, spec.Scenario = names[0], args, sc.spec
 			return sc.located(conn.campaign(c, runsDir, spec, show, nil, func(m made) error {
 				if err := printFaults(context.WithoutCancel(c.Context()), c.OutOrStdout(), m); err != nil {
@@ -79,7 +80,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	f.StringVar(&file, "scenario", "", "file that says what to do")
 	f.IntVarP(&spec.Runs, "times", "n", 1, "how often to run it")
 	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
-	f.IntVar(&spec.Labs, "labs", 1, "labs used at once")
+	labsFlag(f, &spec.Labs)
 	f.StringVar(&spec.Gate, "gate", "", gateHelp)
 	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")

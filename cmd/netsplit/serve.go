@@ -39,6 +39,7 @@ type daemonConfig struct {
 	log               *slog.Logger
 	switches          switchFlags
 	keep              retentionFlags
+	cluster           clusterFlags
 	verbose           bool
 	// inProcess: for one command, which alone reaches the API.
 	inProcess bool
@@ -85,8 +86,12 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
+	runners, err := c.cluster.config(c.testbed)
+	if err != nil {
+		return nil, err
+	}
 	cfg := campaign.Config{Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: c.switches.role == roleEqual, RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
-		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, Reads: c.reads, APIAddr: d.doors.commands(), Retention: c.keep.model()}
+		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, Reads: c.reads, APIAddr: d.doors.commands(), Retention: c.keep.model(), Cluster: runners}
 	if d.service, err = campaign.Open(cfg); err != nil {
 		return nil, err
 	}
@@ -126,6 +131,9 @@ themselves (docs/without-a-switch.md). It allows partitions by hand, no campaign
 With --tls-cert, --tls-key and --tls-ca switches connect by TLS (ssl: in place of
 tcp:) and must show a certificate that --tls-ca signed; ovs-pki makes all of them.
 
+With --cluster runners on other machines make the runs (docs/runners.md): invite them
+with netsplit cluster invite.
+
 The API requires credentials. Commands of the daemon's own user and of root need
 none: they use a Unix socket (--socket), where the kernel identifies the user.
 netsplit access prints credentials for a browser and for Prometheus; all others
@@ -155,6 +163,9 @@ it can neither cut nor heal, and current runs are unknown.`,
 			if addr := d.service.ControllerAddr(); addr != "" {
 				cuts = fmt.Sprintf("switches on %s:%s", c.switches.scheme(), addr)
 			}
+			if addr := d.service.ClusterAddr(); addr != "" {
+				cuts = "runners join at " + addr
+			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on %s, %s, records in %s\n", d.doors, cuts, c.runsDir)
 			go notify(cmd.Context(), c.log, d.service.Health)
 			return d.serve(cmd.Context(), d.doors.tcp, d.doors.socket)
@@ -177,6 +188,7 @@ func serveFlags(c *daemonConfig) *pflag.FlagSet {
 	f.StringSliceVar(&c.allowed, "allowed-host", nil, "further host names of the API")
 	c.switches.register(f)
 	c.keep.register(f)
+	c.cluster.register(f)
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "log more")
 	return f
 }

@@ -40,6 +40,7 @@ that is needed failed with it often enough that no failure without it is no chan
 			if err := storeIn(runsDir); err != nil {
 				return err
 			}
+			leaveLabs(c, &labs)
 			spec := wire.CampaignSpec{Replay: args[0], Shrink: &n, Labs: labs, Gate: gate}
 			if file == "" {
 				file = smallestFile(args[0])
@@ -50,7 +51,7 @@ that is needed failed with it often enough that no failure without it is no chan
 		},
 	}
 	c.Flags().IntVarP(&n, "times", "n", 3, "how often each scenario is tried")
-	c.Flags().IntVar(&labs, "labs", 1, "labs used at once")
+	labsFlag(c.Flags(), &labs)
 	c.Flags().StringVar(&gate, "gate", "", "port or packet-in (default: as the run's campaign asked for)")
 	c.Flags().StringVar(&file, "out", "", "file for the smallest scenario, - for standard output (default RUN.smallest.yaml)")
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")

@@ -83,6 +83,8 @@ type Result struct {
 	Occurred int                `json:"occurred"`
 	Other    *model.Point       `json:"other,omitempty"`
 	Verdict  model.VerdictValue `json:"verdict"`
+	// GivenUp: the sequence is not run again (model.RunResult).
+	GivenUp bool `json:"givenUp,omitempty"`
 }
 
 // InputKind says which part of an Input is filled.
@@ -258,6 +260,9 @@ func (s *Search) result(r Result) {
 	}
 	delete(s.out, r.Run)
 	if r.Verdict == model.VerdictUnknown {
+		if r.GivenUp {
+			t.lost = s.cfg.Retries
+		}
 		s.again(t, "its run could not be judged")
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -31,6 +32,9 @@ type KitConfig struct {
 	// Netsplit is the netsplit program as the hosts find it, Bin the folder of
 	// the helper programs of targets.
 	Netsplit, Bin string
+	// Supply brings a set of software that is not in the cache; nil: nobody does. Where it
+	// fails the set is fetched.
+	Supply func(context.Context, software.Release) error
 	// Fetching hears what is fetched, line by line.
 	Fetching func(string)
 	// Notify receives, once each, what a user must know of the templates.
@@ -58,6 +62,14 @@ func NewKit(ctx context.Context, c KitConfig) (*Kit, error) {
 	}
 	if needed {
 		set, err := software.Find(release)
+		if c.Supply != nil && errors.Is(err, software.ErrAbsent) {
+			for _, r := range software.Missing(release) {
+				if err := c.Supply(ctx, r); err != nil {
+					c.Fetching(fmt.Sprintf("%s was not supplied (%v): fetching it", r, err))
+				}
+			}
+			set, err = software.Find(release)
+		}
 		if errors.Is(err, software.ErrAbsent) {
 			set, err = software.Get(ctx, release, lineWriter(c.Fetching))
 		}

@@ -9,10 +9,19 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"netsplit/model"
+	"netsplit/sut"
 )
 
 // named are the files and folders beside the target file that it names.
 var named = regexp.MustCompile(`\{\{\s*\.TargetDir\s*\}\}/([^\s"'\\:;,{}]+)`)
+
+// Scripts are those of a target whose file is in dir: see Kit.Scripts.
+func Scripts(t *model.Target, dir string) (map[string]string, error) {
+	k := &Kit{Target: t, templates: newTemplates(nil), expand: sut.ExpandInput{TargetDir: dir}}
+	return k.Scripts()
+}
 
 // Scripts are the files beside the target file that it names, with those in
 // folders that it names: the hash of each by its name. They are what they are now,

@@ -104,12 +104,16 @@ func fetchSet(ctx context.Context, root string, r Release, p *printer) error {
 				}
 				p.printf("%s had no hashes: wrote those of the fetched files to %s; keep that file with the catalogue", r, r.lockFile)
 			}
-			if err := os.RemoveAll(dir); err != nil {
-				return err
-			}
-			return os.Rename(tmp, dir)
+			return replace(tmp, dir)
 		})
 	})
+}
+
+func replace(by, dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Rename(by, dir)
 }
 
 // verify hashes a set that is there; nil if it is whole and stamped.

@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+
+	"netsplit/model"
+	"netsplit/record/rundir"
+)
+
+// Bounds of a folder that another machine sends.
+const (
+	maxFolderFiles = 100_000
+	maxFolderBytes = 16 << 30
+)
+
+// pack writes the regular files below dir as a tar archive, compressed by zstd. What else is
+// there, links among it, is left out.
+func pack(dir string, to io.Writer) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	z, err := zstd.NewWriter(to, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(z)
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		st, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		h := &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: int64(st.Mode().Perm()), Size: st.Size(), ModTime: st.ModTime()}
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		_, err = io.CopyN(w, f, st.Size())
+		return err
+	})
+	return errors.Join(err, w.Close(), z.Close())
+}
+
+// Permissions of what is unpacked: a record is its owner's, while processes of targets run
+// from software as other users. Executable files stay so.
+const (
+	forOwner fs.FileMode = 0o700
+	forAll   fs.FileMode = 0o755
+)
+
+// unpack makes the files of such an archive below dir, which must exist. Names that lead out
+// of dir are refused.
+func unpack(from io.Reader, dir string, mode fs.FileMode) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	r, left := tar.NewReader(z), int64(maxFolderBytes)
+	for n := 0; ; n++ {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the archive cannot be read: %w", err)
+		}
+		left -= h.Size
+		switch {
+		case h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name):
+			return fmt.Errorf("the archive has %q, which is no regular file below its folder", h.Name)
+		case n >= maxFolderFiles || left < 0:
+			return fmt.Errorf("the archive has more than %d files or %d GiB", maxFolderFiles, int64(maxFolderBytes)>>30)
+		}
+		if err := unpackFile(root, h, r, mode); err != nil {
+			return err
+		}
+	}
+}
+
+func unpackFile(root *os.Root, h *tar.Header, r io.Reader, mode fs.FileMode) error {
+	if err := root.MkdirAll(filepath.Dir(h.Name), mode); err != nil {
+		return err
+	}
+	if h.Mode&0o100 == 0 {
+		mode &^= 0o111
+	}
+	f, err := root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err == nil {
+		err = root.Chtimes(h.Name, h.ModTime, h.ModTime)
+	}
+	return err
+}
+
+// isOf says whether the record in a folder is of a run, made by a version.
+func isOf(w model.WorkItem, version, dir string) error {
+	var meta model.RunMeta
+	if err := rundir.ReadJSON(filepath.Join(dir, rundir.MetaFile), &meta); err != nil {
+		return err
+	}
+	asked, err := json.Marshal(w.Scenario)
+	if err != nil {
+		return err
+	}
+	made, err := json.Marshal(meta.Scenario)
+	if err != nil {
+		return err
+	}
+	switch {
+	case meta.Campaign != w.Campaign || meta.Run != w.Run || meta.ReplayOf != w.ReplayOf:
+		return fmt.Errorf("it is of run %s of campaign %s, and run %s of campaign %s was asked for", meta.Run, meta.Campaign, w.Run, w.Campaign)
+	case !bytes.Equal(asked, made):
+		return errors.New("it is of another scenario than the one that was asked for")
+	case meta.Version != version:
+		return fmt.Errorf("it was made by netsplit %s, and this is %s", meta.Version, version)
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/nats-io/nats.go"
+
+	"netsplit/model"
+)
+
+// TestARunnerThatLies: a record that is not of the run is not taken for it.
+func TestARunnerThatLies(t *testing.T) {
+	for name, l := range map[string]struct {
+		change func(dir string, m *model.RunMeta)
+		want   string
+	}{
+		"another run":      {func(_ string, m *model.RunMeta) { m.Run = "c-1-r0009" }, "it is of run c-1-r0009"},
+		"another campaign": {func(_ string, m *model.RunMeta) { m.Campaign = "c-9" }, "campaign c-9"},
+		"another scenario": {func(_ string, m *model.RunMeta) { m.Scenario.Seed = 99 }, "another scenario"},
+		"another version":  {func(_ string, m *model.RunMeta) { m.Version = "v9" }, "v9"},
+		"a replay":         {func(_ string, m *model.RunMeta) { m.ReplayOf = "c-0-r0001" }, "it is of run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClass(t)
+			c.starts(&hand{name: "liar", change: l.change})
+			o := c.offer()
+			if _, err := c.one(t.Context(), o, item(1)); err == nil || !strings.Contains(err.Error(), l.want) || !strings.Contains(err.Error(), "liar") {
+				t.Errorf("it is taken: %v", err)
+			}
+			if _, err := os.Stat(c.record("c-1-r0001")); err == nil {
+				t.Error("the record is there")
+			}
+		})
+	}
+}
+
+// TestArchivesOfOthers: what leads out of the folder, or is no regular file, is refused.
+func TestArchivesOfOthers(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	for name, headers := range map[string][]tar.Header{
+		"above":         {{Name: "../outside", Typeflag: tar.TypeReg}},
+		"absolute":      {{Name: outside, Typeflag: tar.TypeReg}},
+		"link":          {{Name: "l", Linkname: "/etc", Typeflag: tar.TypeSymlink}},
+		"through":       {{Name: "a/../../outside", Typeflag: tar.TypeReg}},
+		"device":        {{Name: "d", Typeflag: tar.TypeChar}},
+		"twice":         {{Name: "x", Typeflag: tar.TypeReg}, {Name: "x", Typeflag: tar.TypeReg}},
+		"file and path": {{Name: "x", Typeflag: tar.TypeReg}, {Name: "x/y", Typeflag: tar.TypeReg}},
+	} {
+		var b bytes.Buffer
+		z, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := tar.NewWriter(z)
+		for _, h := range headers {
+			err = errors.Join(err, w.WriteHeader(&h))
+		}
+		if err = errors.Join(err, w.Close(), z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "in")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := unpack(&b, dir, forOwner); err == nil {
+			t.Errorf("%s: it is taken", name)
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(dir), "outside")); err == nil {
+			t.Errorf("%s: a file was made above", name)
+		}
+	}
+	if err := unpack(strings.NewReader("garbage"), t.TempDir(), forOwner); err == nil {
+		t.Error("garbage is taken")
+	}
+}
+
+func TestArchivesKeepWhatIsThere(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	old := time.Now().Add(-time.Hour).Truncate(time.Second)
+	for name, mode := range map[string]os.FileMode{"a": 0o600, "b/c": 0o755} {
+		f := filepath.Join(from, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(f), 0o700), os.WriteFile(f, []byte(name), mode), os.Chtimes(f, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(from, "link")); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := errors.Join(pack(from, &b), unpack(&b, to, forOwner)); err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range map[string]os.FileMode{"a": 0o600, "b/c": 0o700} {
+		st, err := os.Stat(filepath.Join(to, name))
+		if err != nil || st.Mode().Perm() != mode || !st.ModTime().Equal(old) {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
+		if text, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(text) != name {
+			t.Errorf("%s has %q, %v", name, text, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(to, "link")); err == nil {
+		t.Error("a link was sent")
+	}
+}
+
+// TestWhoMayJoin: nobody without an invitation of this daemon that is not withdrawn.
+func TestWhoMayJoin(t *testing.T) {
+	c := newClass(t)
+	ca := Authority{filepath.Join(c.dir, "cluster")}
+	h := c.starts(&hand{name: "m1"})
+	c.until("it has joined", func() bool { return len(c.hub.Runners()) == 1 })
+	if err := ca.Revoke("m1"); err != nil {
+		t.Fatal(err)
+	}
+	c.until("it is gone", func() bool { return len(c.hub.Runners()) == 0 && !h.r.nc.IsConnected() })
+	time.Sleep(1500 * time.Millisecond) // it tries again
+	if h.r.nc.IsConnected() {
+		t.Error("a runner whose invitation was withdrawn is connected again")
+	}
+	stranger, err := (Authority{t.TempDir()}).Invite("m2", c.hub.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, err := ca.Invite("m2", c.hub.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := stranger
+	half.Authority = mine.Authority // it trusts this daemon, which does not know it
+	for name, i := range map[string]Invitation{"of another daemon": stranger, "with another daemon's certificate": half} {
+		conf, err := i.client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if nc, err := nats.Connect(i.URL, nats.Secure(conf)); err == nil {
+			nc.Close()
+			t.Errorf("an invitation %s lets in", name)
+		}
+	}
+	if nc, err := nats.Connect(strings.Replace(mine.URL, "tls:", "nats:", 1), nats.UserInfo(daemonUser, c.hub.broker.password)); err == nil {
+		nc.Close()
+		t.Error("the daemon's own name lets in without a certificate")
+	}
+}
+
+// TestWhatARunnerMayDo: it hands out no runs, and hears and speaks for no other.
+func TestWhatARunnerMayDo(t *testing.T) {
+	c := newClass(t)
+	h := &hand{name: "m1"}
+	i, err := Authority{filepath.Join(c.dir, "cluster")}.Invite("m1", c.hub.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.c = c
+	denied := make(chan error, 10)
+	conf, err := i.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(i.URL, nats.Secure(conf), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	n := names(DefaultName)
+	for _, subject := range []string{n.subject("item", "c-1", "c-1-r0001"), n.subject("runner", "m2"), n.subject("stop", "c-1", "all"), n.subject("hello"),
+		"$KV." + n.campaigns() + ".c-1", "$O." + n.files() + ".M.x", "$JS.API.STREAM.DELETE." + n.items(), "$JS.API.STREAM.PURGE." + n.results(), "$JS.API.STREAM.CREATE.x", "$SYS.REQ.SERVER.PING"} {
+		if err := errors.Join(nc.Publish(subject, []byte("{}")), nc.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-denied:
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("publish %s: %v", subject, err)
+			}
+		case <-time.After(patience):
+			t.Errorf("a runner may publish %s", subject)
+		}
+	}
+	for _, subject := range []string{">", n.subject("item", ">"), n.subject("result", ">"), "_INBOX_m2.>", "_INBOX.>", "$SYS.>"} {
+		if _, err := nc.Subscribe(subject, func(*nats.Msg) {}); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-denied:
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("subscribe %s: %v", subject, err)
+			}
+		case <-time.After(patience):
+			t.Errorf("a runner may hear %s", subject)
+		}
+	}
+}
+
+// TestRunnersThatDoNotFit say what they lack, and make nothing.
+func TestRunnersThatDoNotFit(t *testing.T) {
+	c := newClass(t)
+	c.starts(&hand{name: "bare", lacks: errors.New("there is no redis-server:\ninstall it")})
+	o := c.offer("hardware-switch")
+	c.until("it says which word it lacks", func() bool {
+		l := c.hub.Runners()
+		return len(l) == 1 && l[0].State == model.RunnerUnfit && strings.Contains(l[0].Reason, "hardware-switch")
+	})
+	o.End()
+	o = c.offer("lab")
+	c.until("it says what its machine lacks", func() bool {
+		l := c.hub.Runners()
+		return len(l) == 1 && l[0].State == model.RunnerUnfit && l[0].Reason == "there is no redis-server: install it"
+	})
+	o.End()
+	o, err := c.hub.Offer(t.Context(), Work{Campaign: "c-2", Version: "v2"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.End()
+	c.until("it says which version it is", func() bool {
+		l := c.hub.Runners()
+		return len(l) == 1 && strings.Contains(l[0].Reason, "is netsplit v1 and the daemon is v2")
+	})
+}
+
+func TestInvitations(t *testing.T) {
+	dir := t.TempDir()
+	a := Authority{dir}
+	for _, name := range []string{"", "a.b", "../x", "a b", "*", ">", strings.Repeat("a", 65)} {
+		if _, err := a.Invite(name, "127.0.0.1:1"); err == nil {
+			t.Errorf("a runner may be called %q", name)
+		}
+	}
+	for _, address := range []string{"", "host", ":", "1.2.3.4"} {
+		if _, err := a.Invite("m1", address); err == nil && address != ":" {
+			t.Errorf("%q is an address", address)
+		}
+	}
+	i, err := a.Invite("m1", "127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Revoke("m9"); err == nil {
+		t.Error("one that was never made is withdrawn")
+	}
+	now := time.Now()
+	conf, err := i.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := conf.Certificates[0].Leaf
+	if err := i.valid(leaf, now.Add(3*365*24*time.Hour)); err == nil || !strings.Contains(err.Error(), "make a new one") {
+		t.Errorf("an old one: %v", err)
+	}
+	if err := i.valid(leaf, now.Add(-24*time.Hour)); err == nil || !strings.Contains(err.Error(), "clock") {
+		t.Errorf("with a clock that is set back: %v", err)
+	}
+	file := filepath.Join(dir, "m1.join")
+	for mode, ok := range map[os.FileMode]bool{0o600: false, 0o644: false} { // it has no invitation in it
+		if err := os.WriteFile(file, []byte("{}"), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadInvitation(file)
+		if (err == nil) != ok || !strings.Contains(fmt.Sprint(err), map[os.FileMode]string{0o600: "is no invitation", 0o644: "chmod 600"}[mode]) {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
+}
+
+// TestAnAddressThatIsTaken is told.
+func TestAnAddressThatIsTaken(t *testing.T) {
+	c := newClass(t)
+	_, err := Open(t.Context(), Config{Dir: t.TempDir(), Address: c.hub.Address(), Goes: c.goes, Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a second broker at one address: %v", err)
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"netsplit/api"
+	"netsplit/campaign"
+	"netsplit/campaign/cluster"
+	"netsplit/model"
+	"netsplit/sut/software"
+)
+
+// runnerFlags are those of a runner.
+type runnerFlags struct {
+	join, name, dir, testbed, openflow string
+	labs                               int
+	has                                []string
+	existing                           cluster.Existing
+	switches                           switchFlags
+	verbose                            bool
+}
+
+func runnerCommand() *cobra.Command {
+	var f runnerFlags
+	cmd := &cobra.Command{
+		Use: "runner", Short: "make runs on this machine for the daemon of a cluster", Args: cobra.NoArgs,
+		Long: `Makes runs on this machine for a daemon that was started with --cluster, until it is
+stopped. It joins with an invitation (netsplit cluster invite), or at the URL of the
+NATS server that the daemon uses.
+
+It makes labs, as root, as many as --labs and the free memory allow. With --testbed it
+drives the switches and hosts of that file in their place. Software that this machine
+lacks comes from the daemon's cache. Records of runs go to the daemon; nothing of them
+stays here.
+
+Campaigns can ask for words (netsplit campaign --needs). A runner has the words lab and
+root, or testbed, and those of --has.
+
+When it is stopped, or killed, its runs are made by other runners. A daemon that is away
+is waited for.`,
+		Example: "  netsplit runner --join rack2.join --labs 4",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := counts(c, "labs"); err != nil {
+				return err
+			}
+			return f.run(c)
+		},
+	}
+	s := cmd.Flags()
+	s.StringVar(&f.join, "join", "", "file with the invitation, or URL of the NATS server that the daemon uses")
+	s.StringVar(&f.name, "name", "", "with a URL: name of this runner (default: that of the machine)")
+	s.StringVar(&f.dir, "dir", "runner", "folder for runs under way")
+	s.IntVar(&f.labs, "labs", max(runtime.NumCPU()/2, 1), "labs at once, at most")
+	s.StringVar(&f.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
+	s.StringVar(&f.openflow, "openflow", "127.0.0.1:0", "address that switches connect to; port 0: a free one, for labs")
+	s.StringSliceVar(&f.has, "has", nil, "further words that campaigns can ask for, such as hardware-switch")
+	registerExisting(s, &f.existing)
+	f.switches.register(s)
+	s.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
+	return cmd
+}
+
+func (f *runnerFlags) run(c *cobra.Command) error {
+	if f.join == "" {
+		return usage("give --join: a file that netsplit cluster invite made, or the URL of a NATS server")
+	}
+	d := daemonConfig{openflow: f.openflow, testbed: f.testbed, switches: f.switches}
+	tb, tlsConf, datapaths, err := d.load()
+	if err != nil {
+		return err
+	}
+	conf := cluster.RunnerConfig{Existing: f.existing, Log: newLog(c.ErrOrStderr(), f.verbose),
+		About: model.Runner{Name: f.name, Version: version, Cores: runtime.NumCPU(), Memory: machineMemory(), Root: os.Geteuid() == 0, Labs: f.labs, Has: f.has, Software: software.Sets(), State: model.RunnerIdle}}
+	a := &conf.About
+	if tb != nil {
+		a.Labs, a.Testbed, a.Has = 0, tb.Name, append(a.Has, "testbed")
+	} else {
+		a.Has = append(a.Has, "lab")
+	}
+	if a.Root {
+		a.Has = append(a.Has, "root")
+	}
+	slices.Sort(a.Has)
+	if isURL(f.join) {
+		conf.URL = f.join
+		if a.Name == "" {
+			if a.Name, err = os.Hostname(); err != nil {
+				return err
+			}
+		}
+	} else if conf.Invitation, err = cluster.ReadInvitation(f.join); err != nil {
+		return usage("%w", err)
+	}
+	exe, err := binary()
+	if err != nil {
+		return err
+	}
+	service, err := campaign.Open(campaign.Config{RunsDir: f.dir, ControllerAddr: f.openflow, Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: f.switches.role == roleEqual,
+		Binary: exe, BinDir: filepath.Dir(exe), Metrics: api.NewMetrics(version, nil), Log: conf.Log, Version: version, InProcess: true})
+	if err != nil {
+		return err
+	}
+	conf.Worker = campaign.Worker{Service: service, Labs: f.labs}
+	conf.State = func(r model.Runner) {
+		line := fmt.Sprintf("netsplit: runner %s is %s", r.Name, r.State)
+		if r.Campaign != "" {
+			line += ", campaign " + r.Campaign
+		}
+		if r.State == model.RunnerReady {
+			line += ", " + model.Count(r.Slots, "run", "runs") + " at once"
+		}
+		if r.Reason != "" {
+			line += ": " + r.Reason
+		}
+		fmt.Fprintln(c.ErrOrStderr(), line)
+	}
+	r, err := cluster.Join(conf)
+	if err == nil {
+		err = r.Run(c.Context())
+	}
+	if cerr := service.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// machineMemory is what the machine has, in MB; 0 where that is not known.
+func machineMemory() int {
+	var i unix.Sysinfo_t
+	if unix.Sysinfo(&i) != nil {
+		return 0
+	}
+	return int(uint64(i.Totalram) * uint64(i.Unit) >> 20)
+}
