@@ -16,7 +16,7 @@ const DefaultName = "netsplit"
 // alone for retry: memory may be free later, or a program installed.
 type times struct{ lease, beat, retry time.Duration }
 
-var usual = times{lease: 30 * time.Second, beat: 3 * time.Second, retry: 15 * time.Second}
+var usual = times{lease: 15 * time.Second, beat: 3 * time.Second, retry: 15 * time.Second}
 
 func (t times) renewal() time.Duration { return t.lease / 3 }
 func (t times) gone() time.Duration    { return 3 * t.beat }

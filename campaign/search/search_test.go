@@ -90,7 +90,7 @@ type (
 	miner  func([]string, bool) ([]model.Invariant, []model.RunResult, error)
 )
 
-func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []Input, before []model.RunSummary, made int) (*Search, *[]model.RunSummary) {
+func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []Input, before []model.RunSummary, made int, under ...model.WorkItem) (*Search, *[]model.RunSummary) {
 	t.Helper()
 	cfg := explorer.Config{Strategy: model.StrategyCoFI, Seed: 1, Nodes: []model.NodeID{"n1", "n2", "n3"}, Hosts: []model.NodeID{"n1", "n2", "n3"},
 		Effect: model.Drop, Runs: 6, Clean: 3, Retries: 1}
@@ -98,7 +98,7 @@ func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []Input
 	var mu sync.Mutex
 	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Slot: noWait, Run: run, Mine: mine, Core: FromCore(explorer.NewCore(cfg)), Started: func(model.WorkItem) {},
 		WhyMissed: func(variable string, recurs bool) string { return fmt.Sprintf("%s, met again: %v", variable, recurs) },
-		Finished:  func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, nil, made)
+		Finished:  func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, under, made)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +177,47 @@ func TestARestartedSearchGoesOnWhereItWas(t *testing.T) {
 
 // The daemon dies after the last step and before the end is booked: the next
 // one still knows why the campaign ended.
+// A run that goes on elsewhere while the daemon is away is neither lost nor given out anew.
+func TestARestartedSearchTakesUpRunsThatGoOn(t *testing.T) {
+	k := &keptInputs{}
+	ctx, die := context.WithCancel(context.Background())
+	r := &fakeRuns{}
+	r.fail = func(w model.WorkItem) error {
+		if w.Scenario.Strategy == model.StrategyCoFI {
+			die()
+		}
+		return nil
+	}
+	s, finished := testSearch(t, k, r.Run, mineOne)
+	if err := s.Run(ctx, 1); err == nil {
+		t.Fatal("the search did not notice that it was interrupted")
+	}
+	goesOn, again := r.ran[3], &fakeRuns{}
+	stale := model.WorkItem{Run: "c-r0002", Scenario: r.ran[1].Scenario} // its result is in
+	s2, _ := resumed(t, k, again.Run, mineOne, k.inputs(t), slices.Clone(*finished), 4, stale, goesOn)
+	if err := s2.Run(context.Background(), 2); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, w := range again.ran {
+		if w.Run == stale.Run {
+			t.Errorf("%s, whose result is in, was asked for again", w.Run)
+		}
+		if w.Scenario.ID == goesOn.Scenario.ID {
+			n++
+			if w.Run != goesOn.Run {
+				t.Errorf("scenario %s goes on as %s and was given out as %s", w.Scenario.ID, goesOn.Run, w.Run)
+			}
+		}
+	}
+	if n != 1 {
+		t.Errorf("the run that goes on was asked for %d times", n)
+	}
+	if slices.ContainsFunc(k.inputs(t), func(in Input) bool { return in.Kind == explorer.InputLost }) {
+		t.Error("it counts as lost")
+	}
+}
+
 func TestARestartedSearchKnowsWhyItWasDone(t *testing.T) {
 	k := &keptInputs{}
 	s, finished := testSearch(t, k, (&fakeRuns{}).Run, mineOne)

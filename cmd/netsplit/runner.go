@@ -107,7 +107,8 @@ func (f *runnerFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	conf.Worker = campaign.Worker{Service: service, Labs: f.labs}
+	worker := campaign.Worker{Service: service, Labs: f.labs}
+	conf.Worker = worker
 	conf.State = func(r model.Runner) {
 		line := fmt.Sprintf("netsplit: runner %s is %s", r.Name, r.State)
 		if r.Campaign != "" {
@@ -121,7 +122,11 @@ func (f *runnerFlags) run(c *cobra.Command) error {
 		}
 		fmt.Fprintln(c.ErrOrStderr(), line)
 	}
-	r, err := cluster.Join(conf)
+	err = worker.Sweep()
+	var r *cluster.Runner
+	if err == nil {
+		r, err = cluster.Join(conf)
+	}
 	if err == nil {
 		err = r.Run(c.Context())
 	}

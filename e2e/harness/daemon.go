@@ -21,13 +21,14 @@ import (
 type Daemon struct {
 	*Process
 	API, OpenFlow string // host:port; OpenFlow is "" where hosts drop packets themselves
+	Cluster       string // where runners join; "" where the daemon makes the runs
 	Socket        string // path of the socket for commands
 	// HTTP comes by the socket, whatever host it is asked for.
 	HTTP http.Client
 	tb   testing.TB
 }
 
-var listening = regexp.MustCompile(`API on https?://(\S+) and unix:(\S+?)(?: \(certificate [^)]*\))?, (?:switches on (?:tcp|ssl):(\S+)|hosts that drop packets themselves),`)
+var listening = regexp.MustCompile(`API on https?://(\S+) and unix:(\S+?)(?: \(certificate [^)]*\))?, (?:switches on (?:tcp|ssl):(\S+)|hosts that drop packets themselves|runners join at (\S+)),`)
 
 // Serve starts a daemon and waits until it listens: agents are started first.
 func Serve(tb testing.TB, args ...string) *Daemon {
@@ -38,7 +39,7 @@ func Serve(tb testing.TB, args ...string) *Daemon {
 		if m == nil {
 			return fmt.Errorf("it said %q", d.Stderr())
 		}
-		d.API, d.Socket, d.OpenFlow = m[1], m[2], m[3]
+		d.API, d.Socket, d.OpenFlow, d.Cluster = m[1], m[2], m[3], m[4]
 		return nil
 	})
 	d.HTTP.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

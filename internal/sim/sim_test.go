@@ -140,3 +140,29 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherOrderFindsTheSame: runners of a cluster bring results in any order, up to 16 at
+// once. Over 10 seeds a campaign then has the findings that it has one run after the other.
+func TestAnotherOrderFindsTheSame(t *testing.T) {
+	found := func(seed uint64, labs int) []string {
+		var out []string
+		for _, r := range campaign(true, model.StrategyCoFI, seed, 120, labs).Run().Runs {
+			for _, f := range r.Verdict.Failures {
+				if s := f.Check + ": " + f.Signature; !slices.Contains(out, s) {
+					out = append(out, s)
+				}
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	for seed := uint64(1); seed <= seeds(10); seed++ {
+		want := found(seed, 1)
+		if len(want) == 0 {
+			t.Errorf("seed %d: one run after the other finds nothing", seed)
+		}
+		if got := found(seed, 16); !slices.Equal(got, want) {
+			t.Errorf("seed %d, 16 runs at once: %v, one after the other %v", seed, got, want)
+		}
+	}
+}

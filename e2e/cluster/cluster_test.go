@@ -1,0 +1,185 @@
+// Package cluster tests a daemon with runners: processes of their own, with labs of their own.
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"netsplit/api/wire"
+	"netsplit/e2e/harness"
+	"netsplit/model"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// team is a daemon with its runners.
+type team struct {
+	*testing.T
+	dir string
+	d   *harness.Daemon
+}
+
+func newTeam(t *testing.T) *team {
+	harness.LeavesNothing(t)
+	e := &team{T: t, dir: t.TempDir()}
+	e.serve("127.0.0.1:0")
+	return e
+}
+
+func (e *team) serve(address string) {
+	e.d = harness.Serve(e.T, "--cluster="+address, "--runs-dir", e.dir, "--listen", "127.0.0.1:0")
+}
+
+func (e *team) invitation(name string) string {
+	e.Helper()
+	file := filepath.Join(e.dir, name+".join")
+	if r := harness.Run(e.T, "cluster", "invite", name, "--runs-dir", e.dir, "-f", file); r.Code != 0 {
+		e.Fatalf("%s", r)
+	}
+	return file
+}
+
+func (e *team) joins(name string, args ...string) *harness.Process {
+	e.Helper()
+	return harness.Start(e.T, append([]string{"runner", "--join", e.invitation(name), "--dir", filepath.Join(e.dir, "runner-"+name)}, args...)...)
+}
+
+func (e *team) begins(spec wire.CampaignSpec) wire.Campaign {
+	e.Helper()
+	var c wire.Campaign
+	e.d.Call("POST", "/v1/campaigns", spec, &c)
+	return c
+}
+
+func (e *team) until(limit time.Duration, id, what string, ok func(wire.Campaign) bool) (c wire.Campaign) {
+	e.Helper()
+	harness.Until(e.T, limit, what, func() error {
+		status, b, err := e.d.Try("GET", "/v1/campaigns/"+id, nil)
+		if err != nil || status != 200 {
+			return fmt.Errorf("%d %s %v", status, b, err)
+		}
+		c = wire.Campaign{}
+		if err := json.Unmarshal(b, &c); err != nil {
+			return err
+		}
+		if c.State == string(model.CampaignFailed) {
+			e.Fatalf("the campaign failed: %s", c.Reason)
+		}
+		if !ok(c) {
+			return fmt.Errorf("%s, %d runs done, %v under way: %s", c.State, c.Done, c.Running, c.Reason)
+		}
+		return nil
+	})
+	return c
+}
+
+// TestRunnersMakeACampaign through the death of a runner and of the daemon: each run is made
+// and judged, once, and nothing stays anywhere.
+func TestRunnersMakeACampaign(t *testing.T) {
+	e := newTeam(t)
+	target := e.d.Upload("../targets/gossip/target.yaml")
+	c := e.begins(wire.CampaignSpec{Target: target, Strategy: "random", Clean: 2, Runs: 7, Seed: 3})
+	e.until(time.Minute, c.ID, "it says that there is no runner", func(c wire.Campaign) bool { return strings.Contains(c.Reason, "none has joined") })
+
+	m1 := e.joins("m1", "--labs", "2")
+	m2 := e.joins("m2", "--labs", "1")
+	e.until(2*time.Minute, c.ID, "both make runs", func(c wire.Campaign) bool { return len(c.Running) == 3 })
+	harness.Until(t, time.Minute, "a run is seen live", func() error {
+		var live wire.LiveState
+		status, b, err := e.d.Try("GET", "/v1/runs/"+c.ID+"-r0003/live", nil)
+		if err != nil || status != 200 {
+			return fmt.Errorf("%d %s %v", status, b, err)
+		}
+		if err := json.Unmarshal(b, &live); err != nil || len(live.Nodes) != 3 || len(live.Events) == 0 {
+			return fmt.Errorf("%s %v", b, err)
+		}
+		return nil
+	})
+	m1.Kill()
+	e.until(2*time.Minute, c.ID, "a run is judged", func(c wire.Campaign) bool { return c.Done > 0 })
+	e.d.Kill()
+	e.serve(e.d.Cluster)
+	m1 = e.joins("m1", "--labs", "2")
+	c = e.until(4*time.Minute, c.ID, "it is done", func(c wire.Campaign) bool { return c.State == string(model.CampaignDone) })
+
+	runs := harness.Records(t, e.dir, c.ID)
+	if len(runs) != 9 || c.Done != 9 {
+		t.Errorf("%d records, %d runs are counted, want 9: %s", len(runs), c.Done, harness.Verdicts(runs))
+	}
+	scenarios := map[string]bool{}
+	for _, r := range runs {
+		scenarios[r.Scenario.ID] = true
+		if r.CutShort || r.Verdict.Value == model.VerdictUnknown {
+			t.Errorf("%s: %+v", r.Run, r.Verdict)
+		}
+	}
+	if len(scenarios) != 9 {
+		t.Errorf("%d scenarios were run, want 9", len(scenarios))
+	}
+	if harness.CheckProofs(t, runs) == 0 {
+		t.Error("no run has a proof of its cut")
+	}
+	for name, p := range map[string]*harness.Process{"m1": m1, "m2": m2} {
+		p.Signal(t, syscall.SIGTERM)
+		if r := p.Wait(t, time.Minute); r.Code != 0 {
+			t.Errorf("runner %s: %s", name, r)
+		}
+		if left, err := filepath.Glob(filepath.Join(e.dir, "runner-"+name, "c-*", "*")); err != nil || len(left) > 0 {
+			t.Errorf("runner %s keeps %v, %v", name, left, err)
+		}
+	}
+}
+
+// TestWhatARunnerLacksIsSaid: by the campaign that waits for it, and by the list of runners.
+func TestWhatARunnerLacksIsSaid(t *testing.T) {
+	e := newTeam(t)
+	target := e.d.Upload("../targets/gossip/target.yaml")
+	m1 := e.joins("m1", "--labs", "1")
+	c := e.begins(wire.CampaignSpec{Target: target, Strategy: "clean", Clean: 1, Needs: []string{"hardware-switch"}})
+	e.until(time.Minute, c.ID, "it says what is missing", func(c wire.Campaign) bool {
+		return strings.Contains(c.Reason, "m1: the campaign needs a runner with hardware-switch, and this one has lab, root")
+	})
+	r := harness.Run(t, "cluster", "runners", "--api", "unix:"+e.d.Socket)
+	if r.Code != 0 || !strings.Contains(r.Stdout, "unfit") || !strings.Contains(r.Stdout, "hardware-switch") {
+		t.Errorf("the list of runners: %s", r)
+	}
+	m2 := e.joins("m2", "--labs", "1", "--has", "hardware-switch")
+	e.until(2*time.Minute, c.ID, "the one that has it makes the run", func(c wire.Campaign) bool { return c.State == string(model.CampaignDone) })
+	if runs := harness.Records(t, e.dir, c.ID); len(runs) != 1 || runs[0].Verdict.Value != model.VerdictPass {
+		t.Errorf("%s", harness.Verdicts(runs))
+	}
+
+	// A runner whose invitation is withdrawn is sent away.
+	if r := harness.Run(t, "cluster", "revoke", "m2", "--runs-dir", e.dir); r.Code != 0 {
+		t.Errorf("%s", r)
+	}
+	harness.Until(t, time.Minute, "it is gone", func() error {
+		var list wire.Runners
+		e.d.Call("GET", "/v1/runners", nil, &list)
+		if len(list.Items) != 1 || list.Items[0].Name != "m1" {
+			return fmt.Errorf("%+v", list.Items)
+		}
+		return nil
+	})
+	// What others can read is no invitation.
+	file := filepath.Join(e.dir, "m1.join")
+	if err := errors.Join(os.Chmod(file, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if r := harness.Run(t, "runner", "--join", file, "--dir", t.TempDir()); r.Code != 2 || !strings.Contains(r.Stderr, "chmod 600") {
+		t.Errorf("an invitation that others can read: %s", r)
+	}
+	for _, p := range []*harness.Process{m1, m2} {
+		p.Signal(t, syscall.SIGTERM)
+		if r := p.Wait(t, time.Minute); r.Code != 0 {
+			t.Errorf("%s", r)
+		}
+	}
+}
