@@ -94,9 +94,10 @@ type hand struct {
 	lacks  error
 	times  times
 
-	r    *Runner
-	done chan struct{}
-	end  context.CancelFunc
+	r     *Runner
+	done  chan struct{}
+	ended error
+	end   context.CancelFunc
 }
 
 func (h *hand) Open(context.Context, Work, Files) (Bench, error) { return h, h.lacks }
@@ -144,7 +145,7 @@ func (c *class) startsWith(h *hand, i Invitation) *hand {
 	h.end = end
 	go func() {
 		defer close(h.done)
-		_ = h.r.Run(ctx)
+		h.ended = h.r.Run(ctx)
 	}()
 	c.Cleanup(func() { end(); <-h.done })
 	return h

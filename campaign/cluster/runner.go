@@ -71,11 +71,16 @@ type Runner struct {
 	n      names
 	nc     *nats.Conn
 	js     jetstream.JetStream
+	closed chan struct{} // when the connection ended for good
+
 	mu     sync.Mutex
 	about  model.Runner
 	cancel map[string]context.CancelCauseFunc // of runs under way
 	live   map[string]func(uint64) model.LiveState
 }
+
+// ErrRefused says that the daemon does not let a runner in any more.
+var ErrRefused = errors.New("the daemon refuses this runner: its invitation was withdrawn, or a newer one was made under its name; make one where the daemon is (netsplit cluster invite)")
 
 var (
 	errStopped = errors.New("the daemon needs this run no more")
@@ -88,21 +93,13 @@ func Join(c RunnerConfig) (*Runner, error) {
 	if c.times == (times{}) {
 		c.times = usual
 	}
-	r := &Runner{c: c, n: DefaultName, about: c.About, cancel: map[string]context.CancelCauseFunc{}, live: map[string]func(uint64) model.LiveState{}}
-	refused := make(chan error, 1)
-	options := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(),
+	r := &Runner{c: c, n: DefaultName, about: c.About, cancel: map[string]context.CancelCauseFunc{}, live: map[string]func(uint64) model.LiveState{}, closed: make(chan struct{})}
+	options := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.RetryOnFailedConnect(true),
+		nats.ClosedHandler(func(*nats.Conn) { close(r.closed) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.Log.Warn("the broker is not reached; it is tried again", "err", err) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.Log.Warn("the connection to the broker ended", "err", err) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.Log.Info("connected to the broker again") }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if errors.Is(err, nats.ErrAuthorization) {
-				select {
-				case refused <- err:
-				default:
-				}
-			}
-			c.Log.Warn("broker", "err", err)
-		})}
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.Log.Warn("broker", "err", err) })}
 	var err error
 	if c.URL != "" {
 		if !token.MatchString(r.about.Name) {
@@ -147,13 +144,25 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 	}
 	var beats sync.WaitGroup
-	bctx, stop := context.WithCancel(ctx)
+	bctx, stop := context.WithCancelCause(ctx)
 	beats.Go(func() { r.beat(bctx) })
-	err := r.offers(ctx)
-	stop()
+	beats.Go(func() {
+		select {
+		case <-r.closed:
+			stop(ErrRefused)
+		case <-bctx.Done():
+		}
+	})
+	r.offers(bctx)
+	refused := errors.Is(context.Cause(bctx), ErrRefused)
+	stop(nil)
 	beats.Wait()
+	if refused {
+		return ErrRefused
+	}
 	r.say(func(a *model.Runner) { a.State, a.Reason = model.RunnerGone, "it was stopped" })
-	return errors.Join(err, r.nc.FlushTimeout(r.c.times.beat))
+	_ = r.nc.FlushTimeout(r.c.times.beat) // a broker that is away misses its beats
+	return nil
 }
 
 // beat says every few seconds that the runner is there.
@@ -193,7 +202,7 @@ func (r *Runner) say(change func(*model.Runner)) {
 }
 
 // offers watches the campaigns and works for them, the oldest first.
-func (r *Runner) offers(ctx context.Context) error {
+func (r *Runner) offers(ctx context.Context) {
 	offered, tried := map[string]Work{}, map[string]time.Time{}
 	var mu sync.Mutex
 	changed := make(chan struct{}, 1)
@@ -284,7 +293,6 @@ func (r *Runner) offers(ctx context.Context) error {
 		delete(over, next.Campaign)
 		mu.Unlock()
 	}
-	return nil
 }
 
 func sorted(m map[string]Work) []string {

@@ -176,10 +176,11 @@ func TestWhatARunnerLacksIsSaid(t *testing.T) {
 	if r := harness.Run(t, "runner", "--join", file, "--dir", t.TempDir()); r.Code != 2 || !strings.Contains(r.Stderr, "chmod 600") {
 		t.Errorf("an invitation that others can read: %s", r)
 	}
-	for _, p := range []*harness.Process{m1, m2} {
-		p.Signal(t, syscall.SIGTERM)
-		if r := p.Wait(t, time.Minute); r.Code != 0 {
-			t.Errorf("%s", r)
-		}
+	if r := m2.Wait(t, time.Minute); r.Code != 1 || !strings.Contains(r.Stderr, "refuses this runner") {
+		t.Errorf("one that is not invited any more: %s", r)
+	}
+	m1.Signal(t, syscall.SIGTERM)
+	if r := m1.Wait(t, time.Minute); r.Code != 0 {
+		t.Errorf("%s", r)
 	}
 }
