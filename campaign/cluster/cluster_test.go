@@ -168,7 +168,7 @@ func (c *class) offer(needs ...string) *Offer {
 }
 
 func item(n int) model.WorkItem {
-	return model.WorkItem{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", n), Scenario: model.Scenario{ID: fmt.Sprintf("s%04d", n), Seed: uint64(n)}}
+	return model.WorkItem{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", n), Scenario: model.Scenario{ID: fmt.Sprintf("s%04d", n), Strategy: model.StrategyRandom, Seed: uint64(n)}}
 }
 
 func (c *class) record(run string) string { return filepath.Join(c.dir, "runs", run) }

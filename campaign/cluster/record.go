@@ -126,7 +126,20 @@ func isOf(w model.WorkItem, version, dir string) error {
 	if err := rundir.ReadJSON(filepath.Join(dir, rundir.MetaFile), &meta); err != nil {
 		return err
 	}
-	asked, err := json.Marshal(w.Scenario)
+	// An older form of a scenario becomes another one when it is read: once by the runner, and
+	// once with the record.
+	sc := w.Scenario
+	for range 2 {
+		b, err := json.Marshal(sc)
+		if err != nil {
+			return err
+		}
+		sc = model.Scenario{}
+		if err := json.Unmarshal(b, &sc); err != nil {
+			return err
+		}
+	}
+	asked, err := json.Marshal(sc)
 	if err != nil {
 		return err
 	}
