@@ -27,6 +27,7 @@ var (
 	descTestbed  = prometheus.NewDesc("netsplit_testbed_info", "Always 1; the label is the daemon's testbed, lab where campaigns make their own.", []string{"testbed"}, nil)
 	descCampaign = prometheus.NewDesc("netsplit_campaigns", "Campaigns that wait (queued) or work (running).", []string{"state"}, nil)
 	descRuns     = prometheus.NewDesc("netsplit_runs_active", "Runs under way.", nil, nil)
+	descRunners  = prometheus.NewDesc("netsplit_runners", "Runners that have joined, by what they do: idle, preparing, ready (they make runs) or unfit; absent where the daemon makes the runs itself.", []string{"state"}, nil)
 	descMap      = prometheus.NewDesc("netsplit_partition_map_cells", "Cells of the partition map of the campaign whose run ended last (replays not counted): never met by a fault, met, or met in a run that broke a promise.", []string{"state"}, nil)
 )
 
@@ -35,7 +36,7 @@ type liveCollector struct{ m *Metrics }
 
 // Describe lists the metrics.
 func (liveCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descCut, descPackets, descLastCut, descActive, descMessages, descFinding, descSwitch, descStore, descFree, descHealth, descTestbed, descCampaign, descRuns, descMap} {
+	for _, d := range []*prometheus.Desc{descCut, descPackets, descLastCut, descActive, descMessages, descFinding, descSwitch, descStore, descFree, descHealth, descTestbed, descCampaign, descRuns, descRunners, descMap} {
 		ch <- d
 	}
 }
@@ -110,6 +111,11 @@ func (c liveCollector) values() []prometheus.Metric {
 	gauge(descCampaign, float64(state.Queued), "queued")
 	gauge(descCampaign, float64(state.Running), "running")
 	gauge(descRuns, float64(state.Runs))
+	if state.Runners != nil {
+		for _, is := range []model.RunnerState{model.RunnerIdle, model.RunnerPreparing, model.RunnerReady, model.RunnerUnfit} {
+			gauge(descRunners, float64(state.Runners[is]), string(is))
+		}
+	}
 	for word, n := range map[string]int{"never": state.Map.Never, "met": state.Map.Met, "failed": state.Map.Failed} {
 		gauge(descMap, float64(n), word)
 	}

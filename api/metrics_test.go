@@ -96,7 +96,7 @@ func TestCountsAndHistograms(t *testing.T) {
 	m.SwitchConnected(0xabd, true)
 	m.SwitchConnected(0xabd, false)
 	m.State(func() model.ServiceState {
-		return model.ServiceState{Testbed: "rack", StoreBytes: 4096, FreeBytes: 1 << 30, Queued: 2, Running: 1, Runs: 3, Map: model.MapCount{Never: 5, Met: 4, Failed: 1},
+		return model.ServiceState{Testbed: "rack", StoreBytes: 4096, FreeBytes: 1 << 30, Queued: 2, Running: 1, Runs: 3, Map: model.MapCount{Never: 5, Met: 4, Failed: 1}, Runners: map[model.RunnerState]int{model.RunnerReady: 2},
 			Health: model.Health{Checks: []model.HealthCheck{{Name: "store", OK: true}, {Name: "disk"}}}}
 	})
 	check(t, m, map[string]string{
@@ -121,6 +121,8 @@ func TestCountsAndHistograms(t *testing.T) {
 		`netsplit_campaigns{state="queued"}`:           "2",
 		`netsplit_campaigns{state="running"}`:          "1",
 		`netsplit_runs_active`:                         "3",
+		`netsplit_runners{state="ready"}`:              "2",
+		`netsplit_runners{state="unfit"}`:              "0",
 		`netsplit_partition_map_cells{state="never"}`:  "5",
 		`netsplit_partition_map_cells{state="met"}`:    "4",
 		`netsplit_partition_map_cells{state="failed"}`: "1",

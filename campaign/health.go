@@ -22,6 +22,12 @@ func (s *Service) State() model.ServiceState {
 	if r, err := roomAt(s.cfg.RunsDir); err == nil {
 		st.FreeBytes = r.bytes
 	}
+	if s.hub != nil {
+		st.Runners = map[model.RunnerState]int{}
+		for _, r := range s.hub.Runners() {
+			st.Runners[r.State]++
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.Map = s.mapCount
@@ -57,6 +63,9 @@ func (s *Service) Health(ctx context.Context) model.Health {
 	case s.ctrl == nil:
 		add("hosts", s.outside.AgentGone(), fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
 		return h
+	}
+	if s.hub != nil {
+		add("cluster", s.hub.Away(), fmt.Sprintf("at %s, %s", s.hub.Address(), model.Count(len(s.hub.Runners()), "runner", "runners")))
 	}
 	add("controller", nil, "listening on "+s.ControllerAddr())
 	switches := s.ctrl.Switches()

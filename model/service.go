@@ -158,6 +158,8 @@ type ServiceState struct {
 	Runs       int // under way
 	// Map counts the fields of the partition map of the campaign that finished a run last.
 	Map MapCount
+	// Runners counts the runners that have joined, by state; nil where the daemon makes the runs.
+	Runners map[RunnerState]int
 }
 
 // HealthCheck is one part of Health.

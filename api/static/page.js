@@ -131,12 +131,17 @@ function shape(p) {
 }
 
 async function load() {
-  const [version, health, campaigns, findings, partitions, schedules, running, histories] = await Promise.all(
-    ["/v1/version", "/healthz", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200", "/v1/schedules", "/v1/campaigns?state=running", "/v1/finding-histories?limit=50"].map((path) => ask(path)));
+  const [version, health, campaigns, findings, partitions, schedules, running, histories, runners] = await Promise.all(
+    ["/v1/version", "/healthz", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200", "/v1/schedules", "/v1/campaigns?state=running", "/v1/finding-histories?limit=50", "/v1/runners"].map((path) => ask(path)));
   show(running.items.flatMap((c) => c.running));
   standing(partitions.items);
   fill("health", health.checks.filter((c) => !c.ok).map((c) => [cell(c.name, "fail"), cell(c.detail)]),
     health.checks.length + " parts are checked, and all are well: " + health.checks.map((c) => c.name + " (" + c.detail + ")").join(", ") + ".");
+  document.getElementById("cluster").hidden = runners.items.length === 0;
+  fill("runners", runners.items.map((r) => [
+    cell(r.name), cell(r.state, "runner-" + r.state), cell(r.campaign ? link(r.campaign, "#" + r.campaign) : ""), cell(r.slots, "number"), cell(r.busy, "number"),
+    cell(r.cores + " cores, " + r.memory + " MB" + (r.testbed ? ", testbed " + r.testbed : "")), cell(r.has.join(", ")), cell(r.reason || ""),
+  ]), "None.");
   fill("schedules", schedules.items.map((s) => [
     cell(s.name), cell(target(s.campaign)), cell(s.cron ? s.cron + (s.timeZone ? " " + s.timeZone : "") : new Date(s.at).toLocaleString()),
     cell(s.paused ? "paused" : s.next ? new Date(s.next).toLocaleString() : "never"), cell(s.last ? link(s.last, "#" + s.last) : ""), cell(s.note), cell(forSchedule(s)),

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -417,6 +418,14 @@ func (h *Hub) Address() string {
 		return h.broker.address()
 	}
 	return redacted(h.c.Address)
+}
+
+// Away says that the broker cannot be reached now.
+func (h *Hub) Away() error {
+	if h.nc.IsConnected() {
+		return nil
+	}
+	return fmt.Errorf("the NATS server at %s cannot be reached: %w; runners keep what they make until it can", h.Address(), cmp.Or(h.nc.LastError(), errors.New("it does not answer")))
 }
 
 // Close leaves everything as it is: runners go on with what they have, and the next daemon
