@@ -21,7 +21,7 @@ import (
 type daemon struct {
 	config
 	socket string
-	listen [2]string // of the API and of switches
+	listen [3]string // of the API, of switches and of runners
 	cmd    *exec.Cmd
 	ended  chan error
 
@@ -35,6 +35,10 @@ type sample struct{ mb, files int }
 
 // upLimit is how long a daemon may take until it answers.
 const upLimit = time.Minute
+
+func (d *daemon) binary() string { return filepath.Join(d.root, "bin", "netsplit") }
+
+func (d *daemon) runs() string { return filepath.Join(d.dir, "runs") }
 
 func (d *daemon) client() (*client.Client, error) {
 	return client.New(client.Config{API: "unix:" + d.socket})
@@ -58,7 +62,11 @@ func (d *daemon) start(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	d.cmd = exec.Command(filepath.Join(d.root, "bin", "netsplit"), "serve", "--runs-dir", filepath.Join(d.dir, "runs"), "--socket", d.socket, "--listen", d.listen[0], "--openflow", d.listen[1])
+	args := []string{"serve", "--runs-dir", d.runs(), "--socket", d.socket, "--listen", d.listen[0], "--openflow", d.listen[1]}
+	if d.runners > 0 {
+		args = append(args, "--cluster="+d.listen[2])
+	}
+	d.cmd = exec.Command(d.binary(), args...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	began := time.Now()
 	if err := d.cmd.Start(); err != nil {

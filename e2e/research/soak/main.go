@@ -18,6 +18,8 @@ func main() {
 	flag.StringVar(&c.root, "root", ".", "the checkout, with bin/netsplit built")
 	flag.DurationVar(&c.time, "time", time.Hour, "how long")
 	flag.DurationVar(&c.kill, "kill", 2*time.Minute, "kill the daemon this often; 0: never")
+	flag.IntVar(&c.runners, "runners", 0, "have so many runners make the runs; 0: the daemon does")
+	flag.DurationVar(&c.killRunner, "kill-runner", 5*time.Minute, "kill each runner this often; 0: never")
 	flag.IntVar(&c.labs, "labs", 4, "labs of a campaign")
 	flag.IntVar(&c.rate, "rate", 100, "requests a second")
 	flag.StringVar(&c.dir, "dir", "", "keep records here; default: a folder that is removed")
@@ -33,7 +35,9 @@ func main() {
 type config struct {
 	root, dir  string
 	time, kill time.Duration
+	killRunner time.Duration
 	labs, rate int
+	runners    int
 }
 
 func run(ctx context.Context, c config) (err error) {
@@ -60,6 +64,11 @@ func run(ctx context.Context, c config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.end()) }()
+	r, err := startRunners(ctx, d)
+	defer func() { err = errors.Join(err, r.stop()) }()
+	if err != nil {
+		return err
+	}
 	w := newWork(d)
 	if err := w.upload(ctx); err != nil {
 		return err
@@ -86,6 +95,9 @@ func run(ctx context.Context, c config) (err error) {
 			}
 			killed = time.Now()
 		}
+		if err := r.disturb(); err != nil {
+			return err
+		}
 		if err := w.look(lctx); err != nil && lctx.Err() == nil {
 			return err
 		}
@@ -98,13 +110,16 @@ func run(ctx context.Context, c config) (err error) {
 		return errors.New("interrupted")
 	}
 	lost := w.check(ctx)
-	stopped := d.stop(ctx)
+	stopped := errors.Join(r.stop(), d.stop(ctx))
 	after, err := links()
 	if err != nil {
 		return err
 	}
-	left := newIn(after, before)
+	left := append(newIn(after, before), r.left()...)
 	report(d, w, a, lost, left)
+	if c.runners > 0 {
+		fmt.Printf("%-46s %d; %d\n", "kills of runners; runs cut short", r.kills, len(w.cutShort))
+	}
 	if stopped != nil || len(lost) > 0 || len(left) > 0 || a.failures() > 0 {
 		return cmp.Or(stopped, errors.New("something was lost, left behind or refused: see above"))
 	}

@@ -23,10 +23,11 @@ type work struct {
 	target    string
 	campaigns map[string]bool
 	judged    map[string]string // verdict of each run
+	cutShort  map[string]bool
 }
 
 func newWork(d *daemon) *work {
-	return &work{d: d, campaigns: map[string]bool{}, judged: map[string]string{}}
+	return &work{d: d, campaigns: map[string]bool{}, judged: map[string]string{}, cutShort: map[string]bool{}}
 }
 
 func (w *work) upload(ctx context.Context) error {
@@ -68,6 +69,9 @@ func (w *work) look(ctx context.Context) error {
 	}
 	rows, err := c.Runs(ctx, wire.RunFilter{}, 200, "")
 	for _, r := range rows.Items {
+		if r.CutShort {
+			w.cutShort[r.ID] = true
+		}
 		if !r.CutShort && r.Ended != nil {
 			w.judged[r.ID] = r.Verdict.Value
 		}
