@@ -92,6 +92,9 @@ func (k Worker) Open(ctx context.Context, w cluster.Work, files cluster.Files) (
 
 // room is how many labs of a target this machine has room for.
 func (k Worker) room(t *model.Target) (int, error) {
+	if _, err := k.Service.diskHealth(); err != nil {
+		return 0, err
+	}
 	if err := sut.CheckNeeds(t); err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -497,4 +498,42 @@ func TestACampaignThatEnds(t *testing.T) {
 		t.Error("the run goes on")
 	}
 	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
+}
+
+// TestASickMachine takes no more runs for a while: of one whose disk is full another machine
+// makes the run, and one on which runs fail does not fail those of a whole campaign.
+func TestASickMachine(t *testing.T) {
+	for name, sick := range map[string]error{"full disk": fmt.Errorf("write: %w", syscall.ENOSPC), "something else": errors.New("its switch does not answer")} {
+		t.Run(name, func(t *testing.T) {
+			c := newClass(t)
+			c.starts(&hand{name: "sick", times: times{lease: short.lease, beat: short.beat, retry: time.Hour}, makes: func(context.Context, model.WorkItem) error { return sick }})
+			o := c.offer()
+			failed := make(chan error, 10)
+			var all sync.WaitGroup
+			for n := range 6 {
+				all.Go(func() {
+					if _, err := c.one(t.Context(), o, item(n)); err != nil {
+						failed <- err
+					}
+				})
+			}
+			c.until("it says that it is sick", func() bool {
+				l := c.hub.Runners()
+				return len(l) == 1 && l[0].State == model.RunnerUnfit && strings.Contains(l[0].Reason, sick.Error())
+			})
+			c.starts(&hand{name: "well"})
+			all.Wait()
+			close(failed)
+			n := 0
+			for err := range failed {
+				n++
+				if !strings.Contains(err.Error(), "runner sick: its switch does not answer") {
+					t.Error(err)
+				}
+			}
+			if want := map[string]int{"full disk": 0, "something else": maxFailures}[name]; n != want {
+				t.Errorf("%d runs failed, want %d", n, want)
+			}
+		})
+	}
 }

@@ -180,11 +180,31 @@ func (h *Hub) tidy(ctx context.Context) error {
 	if err != nil && !errors.Is(err, jetstream.ErrNoKeysFound) {
 		return err
 	}
+	used := map[string]bool{} // files
 	for _, campaign := range keys {
 		if h.c.Goes(campaign) {
+			var w Work
+			if e, err := h.campaigns.Get(ctx, campaign); err == nil && json.Unmarshal(e.Value(), &w) == nil {
+				used[w.Archive] = true
+			}
 			continue
 		}
 		if err := h.remove(ctx, campaign); err != nil {
+			return err
+		}
+	}
+	if err := h.campaigns.PurgeDeletes(ctx); err != nil {
+		return err
+	}
+	files, err := h.files.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return err
+	}
+	for _, f := range files {
+		if used[f.Name] {
+			continue
+		}
+		if err := h.files.Delete(ctx, f.Name); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"syscall"
 	"time"
 
@@ -13,8 +15,35 @@ import (
 	"netsplit/model"
 )
 
-// take takes items of a campaign, one after the other, until ctx ends.
-func (r *Runner) take(ctx context.Context, w Work, bench Bench) {
+// health counts the runs in a row that failed on this machine for reasons that are not the
+// target's.
+type health struct {
+	mu  sync.Mutex
+	bad int
+	why error // that it takes no more
+}
+
+// note notes how a run went, and says whether the machine takes more.
+func (h *health) note(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err == nil {
+		h.bad = 0
+		return h.why
+	}
+	if h.bad++; isFull(err) {
+		h.why = err
+	} else if h.bad >= maxFailures {
+		h.why = fmt.Errorf("%d runs in a row failed here, the last: %w", h.bad, err)
+	}
+	return h.why
+}
+
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) }
+
+// take takes items of a campaign, one after the other, until ctx ends or the machine is found
+// to be sick.
+func (r *Runner) take(ctx context.Context, w Work, bench Bench, sick *health) {
 	var c jetstream.Consumer
 	for ctx.Err() == nil {
 		var err error
@@ -29,7 +58,9 @@ func (r *Runner) take(ctx context.Context, w Work, bench Bench) {
 		}
 		switch {
 		case err == nil:
-			r.make(ctx, bench, m)
+			if sick.note(r.make(ctx, bench, m)) != nil {
+				return
+			}
 		case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDeleted):
 			c = nil // the campaign is over, which is told, or it is offered anew
 			pause(ctx, time.Second)
@@ -42,12 +73,13 @@ func (r *Runner) take(ctx context.Context, w Work, bench Bench) {
 
 // make makes the run of an item and sends its record. The item goes back only when the result
 // is stored, so that a run is lost with no machine.
-func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) {
+// The error is of this machine: where its disk was full, another one makes the run.
+func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) error {
 	var w model.WorkItem
 	if err := json.Unmarshal(m.Data(), &w); err != nil || w.Run != runOf(m.Subject()) {
 		r.c.Log.Error("an item cannot be read", "subject", m.Subject(), "err", err)
 		_ = m.TermWithReason("it cannot be read") // if that is not heard, it comes again
-		return
+		return nil
 	}
 	rctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -76,13 +108,22 @@ func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) {
 	if dir != "" {
 		defer bench.Forget(dir)
 	}
-	if rctx.Err() == nil {
+	if rctx.Err() == nil && !isFull(err) {
 		r.send(rctx, w, dir, err)
 	}
 	why := context.Cause(rctx)
 	cancel(nil)
 	<-renewed
-	r.giveBack(m, why)
+	if why != nil { // it was stopped, so it says nothing of the machine
+		r.giveBack(m, why)
+		return nil
+	}
+	if isFull(err) {
+		r.giveBack(m, err)
+		return err
+	}
+	r.giveBack(m, nil)
+	return err
 }
 
 // giveBack ends the lease of an item: it is done, or another runner takes it at once.
@@ -131,7 +172,7 @@ func (r *Runner) doing(w model.WorkItem, what string) {
 func (r *Runner) send(ctx context.Context, w model.WorkItem, dir string, failed error) {
 	res := result{Campaign: w.Campaign, Run: w.Run, Runner: r.about.Name}
 	if failed != nil {
-		res.Error, res.Full = model.OneLine(failed.Error()), errors.Is(failed, syscall.ENOSPC) || errors.Is(failed, model.ErrFull)
+		res.Error = model.OneLine(failed.Error())
 	}
 	for ctx.Err() == nil {
 		err := r.trySend(ctx, res, dir)

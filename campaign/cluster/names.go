@@ -21,6 +21,10 @@ var usual = times{lease: 15 * time.Second, beat: 3 * time.Second, retry: 15 * ti
 func (t times) renewal() time.Duration { return t.lease / 3 }
 func (t times) gone() time.Duration    { return 3 * t.beat }
 
+// maxFailures is how many runs in a row may fail on a machine for reasons that are not the
+// target's, before it takes no more for a while: others may do better.
+const maxFailures = 2
+
 // maxTakers is how many runners take an item before it is given up.
 const maxTakers = 3
 
@@ -73,9 +77,8 @@ type result struct {
 	Runner   string `json:"runner"`
 	// Record is the object with the run's record; "" if there is none.
 	Record string `json:"record,omitempty"`
-	// Error says what of netsplit or the testbed failed, Full that a disk was full.
+	// Error says what of netsplit or the testbed failed.
 	Error string `json:"error,omitempty"`
-	Full  bool   `json:"full,omitempty"`
 }
 
 // doing is what a runner says while it makes a run.

@@ -158,9 +158,6 @@ func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string) (made boo
 	if out.givenUp {
 		return false, o.whyGivenUp(w.Run)
 	}
-	if out.Full {
-		return false, fmt.Errorf("%w: runner %s: %s", model.ErrFull, out.Runner, out.Error)
-	}
 	if out.Record != "" {
 		if err := o.bring(ctx, w, out, dir); err != nil {
 			return false, fmt.Errorf("the record that runner %s sent: %w", out.Runner, err)

@@ -333,10 +333,17 @@ func (r *Runner) workFor(ctx context.Context, w Work) error {
 	defer bench.Close()
 	r.say(func(a *model.Runner) { a.State, a.Reason, a.Slots = model.RunnerReady, "", bench.Slots() })
 	var slots sync.WaitGroup
+	var sick health
 	for range bench.Slots() {
-		slots.Go(func() { r.take(ctx, w, bench) })
+		slots.Go(func() { r.take(ctx, w, bench, &sick) })
 	}
 	slots.Wait()
+	if sick.why != nil && ctx.Err() == nil {
+		r.say(func(a *model.Runner) {
+			a.State, a.Slots, a.Reason = model.RunnerUnfit, 0, model.OneLine(sick.why.Error())
+		})
+		return sick.why
+	}
 	return nil
 }
 
