@@ -1,7 +1,9 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -36,6 +38,10 @@ type place interface {
 // placeFor makes the place of a campaign. The function it returns ends it.
 func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir string) (place, func(), error) {
 	if s.hub == nil {
+		if len(j.c.Spec.Needs) > 0 {
+			return nil, nil, fmt.Errorf("%w: the campaign needs a runner with %s, and this daemon makes the runs itself: start it with --cluster, then resume the campaign", model.ErrUnavailable, strings.Join(j.c.Spec.Needs, ", "))
+		}
+		s.update(j, func(c *model.Campaign) { c.Spec.Labs = min(max(c.Spec.Labs, 1), maxLabs) }) // it may have been made for runners
 		if err := checkMemory(t, j.c.Spec.Labs); err != nil {
 			return nil, nil, err
 		}
@@ -57,10 +63,14 @@ func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir str
 		return nil, nil, err
 	}
 	r := &remote{s: s, j: j, t: t, dir: dir, offer: o}
-	stop := make(chan struct{})
-	go r.sayWhatIsMissing(stop)
+	stop, said := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(said)
+		r.sayWhatIsMissing(stop)
+	}()
 	return r, func() {
 		close(stop)
+		<-said
 		if errors.Is(context.Cause(ctx), errClosing) {
 			o.Leave()
 		} else {
@@ -96,7 +106,7 @@ func (r *remote) run(ctx context.Context, w model.WorkItem) (model.RunSummary, e
 	r.s.setView(w.Run, func(after uint64) model.LiveState { return r.s.hub.Live(w.Run, after) })
 	defer r.s.setView(w.Run, nil)
 	began := time.Now()
-	made, err := r.offer.Run(ctx, w, r.s.runDir(w.Campaign, w.Run))
+	made, err := r.offer.Run(ctx, w, r.s.runDir(w.Campaign, w.Run), r.isOfTarget)
 	switch {
 	case ctx.Err() != nil:
 		return model.RunSummary{}, context.Cause(ctx)
@@ -112,6 +122,29 @@ func (r *remote) run(ctx context.Context, w model.WorkItem) (model.RunSummary, e
 	return r.s.judgeRun(w, r.t, began, err)
 }
 
+// isOfTarget says whether a record is of the target that was asked for: the judge takes what is
+// promised from it.
+func (r *remote) isOfTarget(record string) error {
+	var made model.Target
+	if err := rundir.ReadJSON(filepath.Join(record, rundir.TargetFile), &made); err != nil {
+		return err
+	}
+	asked, err := json.Marshal(r.t)
+	if err == nil { // as one that was read
+		var t model.Target
+		if err = json.Unmarshal(asked, &t); err == nil {
+			asked, err = json.Marshal(t)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if got, err := json.Marshal(made); err != nil || !bytes.Equal(got, asked) {
+		return errors.Join(errors.New("it is of another target than the one that was asked for"), err)
+	}
+	return nil
+}
+
 // sayWhatIsMissing tells, while no runner makes runs of the campaign, what they lack.
 func (r *remote) sayWhatIsMissing(stop chan struct{}) {
 	t := time.NewTicker(time.Second)
@@ -123,7 +156,11 @@ func (r *remote) sayWhatIsMissing(stop chan struct{}) {
 		case <-t.C:
 		}
 		if why := whyNoRunner(r.j.c.ID, r.s.hub.Runners()); why != said {
-			r.s.update(r.j, func(c *model.Campaign) { c.Reason = why })
+			r.s.update(r.j, func(c *model.Campaign) {
+				if c.Reason == said || c.Reason == "" { // else it says more
+					c.Reason = why
+				}
+			})
 			said = why
 		}
 	}

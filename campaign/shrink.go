@@ -69,6 +69,9 @@ func (s *Service) shrinkReplay(ctx context.Context, j *job, r place) error {
 	if err := s.tellChanged(j, r, orig); err != nil {
 		return err
 	}
+	if _, err := s.underWay(j, func(model.RunMeta) bool { return false }); err != nil { // of the last daemon: they are tried anew
+		return err
+	}
 	got, err := s.shrink(j, orig, nil, s.triesOn(ctx, j, r))
 	s.update(j, func(c *model.Campaign) { c.Shrunk = []model.Shrunk{got} })
 	return err

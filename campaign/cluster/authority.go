@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -83,7 +84,7 @@ func (a Authority) Address() string {
 // Invite makes a certificate for a runner. With an earlier one of the
 // same name nobody can connect any more.
 func (a Authority) Invite(name, address string) (Invitation, error) {
-	if !token.MatchString(name) {
+	if !token.MatchString(name) || name == daemonUser {
 		return Invitation{}, fmt.Errorf("%q cannot be a runner's name: use letters, digits, - and _, at most 64", name)
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
@@ -121,12 +122,21 @@ func (a Authority) invited(name string, cert []byte) bool {
 	if !token.MatchString(name) {
 		return false
 	}
+	der := a.certificate(name)
+	return der != nil && bytes.Equal(der, cert)
+}
+
+// certificate is the one that a runner was given last; nil if none was.
+func (a Authority) certificate(name string) []byte {
 	b, err := regular.Read(filepath.Dir(a.runnerFile(name)), name+".pem")
 	if err != nil {
-		return false
+		return nil
 	}
 	block, _ := pem.Decode(b)
-	return block != nil && sha256.Sum256(block.Bytes) == sha256.Sum256(cert)
+	if block == nil {
+		return nil
+	}
+	return block.Bytes
 }
 
 // server gives the TLS configuration of the broker: TLS 1.3, and a certificate of this

@@ -9,6 +9,8 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -18,6 +20,7 @@ import (
 // broker is the NATS server within the daemon. Runners reach it by TLS with the certificate
 // of their invitation, the daemon itself within the process.
 type broker struct {
+	full     atomic.Bool // a write of its store failed for want of room: it takes no more
 	srv      *server.Server
 	ca       Authority
 	password string // of the daemon's own connection
@@ -54,7 +57,7 @@ func startBroker(address, dir string, ca Authority, n names, log *slog.Logger) (
 		return nil, fmt.Errorf("broker of the cluster: %w", err)
 	}
 	failed := make(chan string, 1)
-	b.srv.SetLoggerV2(brokerLog{log, failed}, false, false, false)
+	b.srv.SetLoggerV2(brokerLog{log, failed, &b.full}, false, false, false)
 	go b.srv.Start()
 	if err := b.ready(failed); err != nil {
 		b.stop()
@@ -100,7 +103,7 @@ func (b *broker) Check(c server.ClientAuthentication) bool {
 		if !b.ca.invited(name, leaf.Raw) {
 			return false
 		}
-		c.RegisterUser(&server.User{Username: name, Permissions: runnerMay(b.n, name)})
+		c.RegisterUser(&server.User{Username: user(name, leaf.Raw), Permissions: runnerMay(b.n, name)})
 		return true
 	}
 	if c.RemoteAddress() != nil && c.RemoteAddress().Network() != "pipe" {
@@ -115,6 +118,9 @@ func (b *broker) Check(c server.ClientAuthentication) bool {
 
 const daemonUser = "daemon"
 
+// user is what the broker calls a runner: another invitation makes another user.
+func user(name string, certificate []byte) string { return name + " " + sum(certificate) }
+
 // inbox is where answers to a runner go: no other runner sees them.
 func inbox(name string) string { return "_INBOX_" + name }
 
@@ -123,12 +129,12 @@ func inbox(name string) string { return "_INBOX_" + name }
 // another's answers, or change streams.
 func runnerMay(n names, name string) *server.Permissions {
 	stream := func(verb, stream string) string { return "$JS.API." + verb + "." + stream }
-	campaigns, files, records := "KV_"+n.campaigns(), "OBJ_"+n.files(), "OBJ_"+n.records()
+	campaigns, files, records := "KV_"+n.campaigns(), "OBJ_"+n.files(), "OBJ_"+n.records(name)
 	publish := []string{
-		n.subject("runner", name), n.subject("doing", "*"), n.subject("result", "*", "*"), n.subject("software"),
+		n.subject("runner", name), n.subject("doing", name, "*"), n.subject("result", "*", "*", name), n.subject("software", name), n.subject("back", name),
 		stream("CONSUMER.MSG.NEXT", n.items()+".*"), stream("CONSUMER.INFO", n.items()+".*"), "$JS.ACK." + n.items() + ".>", "$JS.FC.>",
 		stream("STREAM.INFO", n.items()), stream("STREAM.INFO", n.results()),
-		"$O." + n.records() + ".>", stream("STREAM.PURGE", records),
+		"$O." + n.records(name) + ".>", stream("STREAM.PURGE", records),
 	}
 	for _, s := range []string{campaigns, files, records} {
 		publish = append(publish, stream("STREAM.INFO", s), stream("DIRECT.GET", s), stream("DIRECT.GET", s+".>"), stream("STREAM.MSG.GET", s))
@@ -161,7 +167,9 @@ func (b *broker) expel() error {
 	}
 	still := map[string]bool{daemonUser: true}
 	for _, name := range invited {
-		still[name] = true
+		if der := b.ca.certificate(name); der != nil {
+			still[user(name, der)] = true
+		}
 	}
 	var errs []error
 	for _, c := range z.Conns {
@@ -176,6 +184,7 @@ func (b *broker) expel() error {
 type brokerLog struct {
 	log    *slog.Logger
 	failed chan<- string
+	full   *atomic.Bool
 }
 
 func (l brokerLog) Noticef(format string, v ...any) {
@@ -183,7 +192,11 @@ func (l brokerLog) Noticef(format string, v ...any) {
 }
 func (l brokerLog) Warnf(format string, v ...any) { l.log.Warn("broker: " + fmt.Sprintf(format, v...)) }
 func (l brokerLog) Errorf(format string, v ...any) {
-	l.log.Warn("broker: " + fmt.Sprintf(format, v...))
+	text := fmt.Sprintf(format, v...)
+	if strings.Contains(text, "no space left") {
+		l.full.Store(true)
+	}
+	l.log.Warn("broker: " + text)
 }
 func (l brokerLog) Fatalf(format string, v ...any) {
 	select {

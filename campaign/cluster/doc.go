@@ -7,7 +7,7 @@
 //     deliveries the item is given up: the advisories of that are a stream, too.
 //   - campaigns: a key-value bucket of what is to be run (Work). Runners watch it.
 //   - files: an object store with targets and software that runners ask for by hash.
-//   - records: an object store that brings the records of runs to the daemon.
+//   - records: an object store for each runner, which brings the records of runs to the daemon.
 //   - results: a stream with a message for each run that was made. The daemon removes it
 //     once it has the record.
 //
@@ -15,6 +15,9 @@
 // neither of them knows. The daemon judges records itself: a runner gives evidence and no
 // verdict.
 //
+// After an outage that is longer than a lease a run may be made twice. It counts once: the
+// first record that comes is kept.
+//
 // Between machines there is TLS 1.3 with certificates on both sides, which the daemon makes
-// (Authority, Invitation).
+// (Authority, Invitation). What makes a runner do something is signed by the daemon, too.
 package cluster

@@ -3,12 +3,16 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"crypto/ecdsa"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -59,15 +63,19 @@ type Hub struct {
 
 	items, results, givenUp jetstream.Stream
 	campaigns               jetstream.KeyValue
-	files, records          jetstream.ObjectStore
+	files                   jetstream.ObjectStore
 	reading                 []jetstream.ConsumeContext
+	key                     *ecdsa.PrivateKey // signs what runners do; nil with an existing server
 
-	supplying sync.Mutex // held while software is put among the files
+	supplying sync.Mutex    // held while software is put among the files
+	bringing  chan struct{} // a place for each record that is unpacked
 
 	mu      sync.Mutex
+	buckets map[string]bool         // runners whose records have one
 	runners map[string]model.Runner // by instance
 	offers  map[string]*Offer       // by campaign
 	early   map[string][]giveUp     // by campaign that is not offered (yet)
+	ctx     context.Context
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -81,19 +89,24 @@ func Open(ctx context.Context, c Config) (_ *Hub, err error) {
 	if c.times == (times{}) {
 		c.times = usual
 	}
-	h := &Hub{c: c, n: DefaultName, runners: map[string]model.Runner{}, offers: map[string]*Offer{}, early: map[string][]giveUp{}}
+	h := &Hub{c: c, n: DefaultName, runners: map[string]model.Runner{}, offers: map[string]*Offer{}, early: map[string][]giveUp{}, buckets: map[string]bool{}, bringing: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
+	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
 			h.Close()
 		}
 	}()
-	options := []nats.Option{nats.Name("netsplit daemon"), nats.MaxReconnects(-1)}
+	options := []nats.Option{nats.Name("netsplit daemon"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort()}
 	if strings.Contains(c.Address, "://") {
 		if h.nc, h.n, err = c.Existing.connect(c.Address, options...); err != nil {
 			return h, err
 		}
 	} else {
-		if h.broker, err = startBroker(c.Address, c.Dir, Authority{c.Dir}, h.n, c.Log); err != nil {
+		ca := Authority{c.Dir}
+		if _, h.key, err = ca.load(); err != nil {
+			return h, err
+		}
+		if h.broker, err = startBroker(c.Address, c.Dir, ca, h.n, c.Log); err != nil {
 			return h, err
 		}
 		if h.nc, err = h.broker.connect(options...); err != nil {
@@ -157,7 +170,7 @@ func (h *Hub) make(ctx context.Context) (err error) {
 	if h.items, err = one(jetstream.StreamConfig{Name: h.n.items(), Subjects: []string{h.n.subject("item", "*", "*")}, Retention: jetstream.WorkQueuePolicy}); err != nil {
 		return err
 	}
-	if h.results, err = one(jetstream.StreamConfig{Name: h.n.results(), Subjects: []string{h.n.subject("result", "*", "*")}}); err != nil {
+	if h.results, err = one(jetstream.StreamConfig{Name: h.n.results(), Subjects: []string{h.n.subject("result", "*", "*", "*")}}); err != nil {
 		return err
 	}
 	if h.givenUp, err = h.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: h.n.givenUp(), Storage: jetstream.FileStorage,
@@ -167,10 +180,7 @@ func (h *Hub) make(ctx context.Context) (err error) {
 	if h.campaigns, err = h.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: h.n.campaigns(), Storage: jetstream.FileStorage}); err != nil {
 		return err
 	}
-	if h.files, err = h.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: h.n.files(), Storage: jetstream.FileStorage}); err != nil {
-		return err
-	}
-	h.records, err = h.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: h.n.records(), Storage: jetstream.FileStorage})
+	h.files, err = h.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: h.n.files(), Storage: jetstream.FileStorage})
 	return err
 }
 
@@ -218,18 +228,41 @@ func (h *Hub) remove(ctx context.Context, campaign string) error {
 		errs = append(errs, err)
 	}
 	errs = append(errs, h.items.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("item", campaign, "*"))),
-		h.results.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("result", campaign, "*"))),
-		h.nc.Publish(h.n.subject("stop", campaign, "all"), nil))
-	objects, err := h.records.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		errs = append(errs, err)
-	}
-	for _, o := range objects {
-		if strings.HasPrefix(o.Name, campaign+"/") {
-			errs = append(errs, h.records.Delete(ctx, o.Name))
+		h.results.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("result", campaign, "*", "*"))),
+		h.stopRuns(campaign, allRuns, ""))
+	buckets := h.js.ObjectStoreNames(ctx)
+	for bucket := range buckets.Name() {
+		if !strings.HasPrefix(bucket, h.n.records("")) {
+			continue
+		}
+		records, err := h.js.ObjectStore(ctx, bucket)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		objects, err := records.List(ctx)
+		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+			errs = append(errs, err)
+		}
+		for _, o := range objects {
+			if strings.HasPrefix(o.Name, campaign+"/") {
+				errs = append(errs, records.Delete(ctx, o.Name))
+			}
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, buckets.Error())...)
+}
+
+// allRuns stands for all runs of a campaign.
+const allRuns = "all"
+
+// stopRuns has runners stop a run, except the instance that has made it.
+func (h *Hub) stopRuns(campaign, run, except string) error {
+	m, err := h.signed(h.n.subject("stop", campaign, run), []byte(except))
+	if err != nil {
+		return err
+	}
+	return h.nc.PublishMsg(m)
 }
 
 // listen takes what runners say.
@@ -237,7 +270,7 @@ func (h *Hub) listen(ctx context.Context) error {
 	for _, s := range []struct {
 		subject string
 		f       nats.MsgHandler
-	}{{h.n.subject("runner", "*"), h.heard}, {h.n.subject("doing", "*"), h.heardDoing}, {h.n.subject("software"), h.supply}} {
+	}{{h.n.subject("runner", "*"), h.heard}, {h.n.subject("doing", "*", "*"), h.heardDoing}, {h.n.subject("software", "*"), h.supply}, {h.n.subject("back", "*"), h.heardBack}} {
 		if _, err := h.nc.Subscribe(s.subject, s.f); err != nil {
 			return err
 		}
@@ -253,9 +286,7 @@ func (h *Hub) listen(ctx context.Context) error {
 		}
 		h.reading = append(h.reading, reading)
 	}
-	wctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	h.stop = stop
-	h.done.Go(func() { h.watch(wctx) })
+	h.done.Go(func() { h.watch(h.ctx) })
 	return h.nc.Publish(h.n.subject("hello"), nil)
 }
 
@@ -295,13 +326,21 @@ func (h *Hub) watch(ctx context.Context) {
 // heard takes a runner's beat.
 func (h *Hub) heard(m *nats.Msg) {
 	var r model.Runner
-	if err := json.Unmarshal(m.Data, &r); err != nil || r.Name != runOf(m.Subject) || r.Instance == "" {
-		h.c.Log.Warn("what a runner says of itself cannot be read", "subject", m.Subject)
+	if len(m.Data) > maxWord || json.Unmarshal(m.Data, &r) != nil || r.Name != word(m.Subject, 2) || !token.MatchString(r.Instance) || r.Slots < 0 || r.Slots > maxSlots {
+		h.c.Log.Warn("what a runner says of itself is not taken", "subject", m.Subject)
 		return
 	}
 	r.Seen = time.Now()
 	h.mu.Lock()
+	if !h.buckets[r.Name] {
+		h.buckets[r.Name] = true
+		h.done.Go(func() { h.makeBucket(r.Name) })
+	}
 	old, known := h.runners[r.Instance]
+	if known && old.Name != r.Name || !known && len(h.runners) >= maxRunners {
+		h.mu.Unlock()
+		return
+	}
 	if r.State == model.RunnerGone {
 		delete(h.runners, r.Instance)
 	} else {
@@ -311,6 +350,24 @@ func (h *Hub) heard(m *nats.Msg) {
 	h.mu.Unlock()
 	if !known || old.State != r.State || old.Reason != r.Reason || old.Campaign != r.Campaign {
 		h.c.Changed(r)
+	}
+}
+
+// Bounds of what a runner says of itself.
+const (
+	maxWord    = 64 << 10
+	maxSlots   = 1000
+	maxRunners = 100_000
+)
+
+// makeBucket makes the place for a runner's records.
+func (h *Hub) makeBucket(runner string) {
+	_, err := h.js.CreateOrUpdateObjectStore(h.ctx, jetstream.ObjectStoreConfig{Bucket: h.n.records(runner), Storage: jetstream.FileStorage})
+	if err != nil && h.ctx.Err() == nil {
+		h.c.Log.Warn("there is no place for a runner's records; it is made with its next word", "runner", runner, "err", err)
+		h.mu.Lock()
+		delete(h.buckets, runner)
+		h.mu.Unlock()
 	}
 }
 
@@ -343,10 +400,10 @@ func (h *Hub) Runners() []model.Runner {
 
 func (h *Hub) heardDoing(m *nats.Msg) {
 	var d doing
-	if err := json.Unmarshal(m.Data, &d); err != nil {
+	if len(m.Data) > maxWord || json.Unmarshal(m.Data, &d) != nil {
 		return
 	}
-	run := runOf(m.Subject)
+	run := word(m.Subject, 3)
 	h.mu.Lock()
 	o := h.offers[d.Campaign]
 	h.mu.Unlock()
@@ -354,40 +411,85 @@ func (h *Hub) heardDoing(m *nats.Msg) {
 		return
 	}
 	if d.What == "" {
-		o.taken(run, d.Runner)
+		o.taken(run, word(m.Subject, 2))
 		return
 	}
-	h.c.Doing(d.Campaign, run, d.What)
+	if slices.Contains([]string{model.DoingTemplate, model.DoingStart, model.DoingWorkload, model.DoingRecovery}, d.What) {
+		h.c.Doing(d.Campaign, run, d.What)
+	}
+}
+
+// heardBack hands a run out anew that its runner gave back, as if for the first time.
+func (h *Hub) heardBack(m *nats.Msg) {
+	h.done.Go(func() {
+		ctx, cancel := context.WithTimeout(h.ctx, callTime)
+		defer cancel()
+		err := h.handBack(ctx, word(m.Subject, 2), m.Data)
+		if err == nil {
+			err = m.Respond(nil)
+		}
+		if err != nil {
+			h.c.Log.Debug("a run was not given back; its lease ends", "err", err)
+		}
+	})
+}
+
+func (h *Hub) handBack(ctx context.Context, runner string, data []byte) error {
+	var b back
+	if err := json.Unmarshal(data, &b); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	o := h.offers[b.Campaign]
+	h.mu.Unlock()
+	if o == nil || !o.has(b.Run, runner) {
+		return fmt.Errorf("runner %s does not have run %s", runner, b.Run)
+	}
+	subject := h.n.subject("item", b.Campaign, b.Run)
+	item, err := h.items.GetLastMsgForSubject(ctx, subject)
+	if err != nil {
+		return err
+	}
+	if err := h.items.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+		return err
+	}
+	_, err = h.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: item.Data, Header: item.Header})
+	return err
 }
 
 // supply puts a set of software that a runner lacks among the files, and answers with its
-// name there.
+// name and hash there.
 func (h *Hub) supply(m *nats.Msg) {
-	go func() { // it may take a while
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	h.done.Go(func() { // it may take a while
+		ctx, cancel := context.WithTimeout(h.ctx, supplyTime)
 		defer cancel()
+		set := string(m.Data)
 		var a answer
-		dir, hash, err := h.c.Software(string(m.Data))
+		dir, hash, err := h.c.Software(set)
 		if err == nil {
 			a.File = "software/" + hash
-			err = h.keepFolder(ctx, a.File, dir)
+			a.Hash, err = h.keepFolder(ctx, a.File, dir)
 		}
 		if err != nil {
-			a.Error = err.Error()
+			a.Error = model.OneLine(err.Error())
 		}
-		b, err := json.Marshal(a)
+		b, err := h.seal("software "+set, a)
 		if err == nil {
 			err = m.Respond(b)
 		}
 		if err != nil {
-			h.c.Log.Warn("a runner's request for software could not be answered", "set", string(m.Data), "err", err)
+			h.c.Log.Warn("a runner's request for software could not be answered", "set", set, "err", err)
 		}
-	}()
+	})
 }
+
+// supplyTime bounds how long it may take to bring a set of software.
+const supplyTime = 10 * time.Minute
 
 // answer is what a runner is told that asked for software.
 type answer struct {
 	File  string `json:"file,omitempty"`
+	Hash  string `json:"hash,omitempty"` // SHA-256 of the file
 	Error string `json:"error,omitempty"`
 }
 
@@ -401,14 +503,21 @@ func (h *Hub) keep(ctx context.Context, content []byte) (name string, err error)
 	return name, err
 }
 
-// keepFolder puts a folder among the files.
-func (h *Hub) keepFolder(ctx context.Context, name, dir string) error {
+// keepFolder puts a folder among the files, and returns the hash of what is there.
+func (h *Hub) keepFolder(ctx context.Context, name, dir string) (hash string, err error) {
 	h.supplying.Lock() // many runners may ask for it at once
 	defer h.supplying.Unlock()
-	if _, err := h.files.GetInfo(ctx, name); err == nil {
-		return nil
+	info, err := h.files.GetInfo(ctx, name)
+	if err != nil {
+		if err := put(ctx, h.files, name, dir); err != nil {
+			return "", err
+		}
+		if info, err = h.files.GetInfo(ctx, name); err != nil {
+			return "", err
+		}
 	}
-	return put(ctx, h.files, name, dir)
+	b, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(info.Digest, "SHA-256="))
+	return hex.EncodeToString(b), err
 }
 
 // put puts a folder, packed, into an object store.
@@ -442,22 +551,26 @@ func (h *Hub) Address() string {
 
 // Away says that the broker cannot be reached now.
 func (h *Hub) Away() error {
+	if h.isFull() {
+		return fmt.Errorf("%w: the broker had no room on its disk and takes nothing more: make room, restart the daemon, then resume its campaigns", model.ErrFull)
+	}
 	if h.nc.IsConnected() {
 		return nil
 	}
 	return fmt.Errorf("the NATS server at %s cannot be reached: %w; runners keep what they make until it can", h.Address(), cmp.Or(h.nc.LastError(), errors.New("it does not answer")))
 }
 
+// isFull says whether the daemon's own broker could not store something for want of room.
+func (h *Hub) isFull() bool { return h.broker != nil && h.broker.full.Load() }
+
 // Close leaves everything as it is: runners go on with what they have, and the next daemon
 // takes their results.
 func (h *Hub) Close() {
-	if h.stop != nil {
-		h.stop()
-	}
-	h.done.Wait()
+	h.stop()
 	for _, r := range h.reading {
 		r.Stop()
 	}
+	h.done.Wait()
 	if h.nc != nil {
 		h.nc.Close()
 	}

@@ -41,18 +41,18 @@ func (h *health) note(err error) error {
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) }
 
-// take takes items of a campaign, one after the other, until ctx ends or the machine is found
-// to be sick.
-func (r *Runner) take(ctx context.Context, w Work, bench Bench, sick *health) {
+// take takes items of a campaign, one after the other, until takes ends or the machine is
+// found to be sick. Runs under way go on until ctx ends.
+func (r *Runner) take(ctx, takes context.Context, w Work, bench Bench, sick *health) {
 	var c jetstream.Consumer
-	for ctx.Err() == nil {
+	for takes.Err() == nil {
 		var err error
 		if c == nil {
-			c, err = r.js.Consumer(ctx, r.n.items(), w.Campaign)
+			c, err = r.js.Consumer(takes, r.n.items(), w.Campaign)
 		}
 		var m jetstream.Msg
 		if err == nil {
-			nctx, stop := context.WithTimeout(ctx, r.c.times.lease)
+			nctx, stop := context.WithTimeout(takes, r.c.times.lease)
 			m, err = c.Next(jetstream.FetchContext(nctx))
 			stop()
 		}
@@ -63,33 +63,42 @@ func (r *Runner) take(ctx context.Context, w Work, bench Bench, sick *health) {
 			}
 		case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDeleted):
 			c = nil // the campaign is over, which is told, or it is offered anew
-			pause(ctx, time.Second)
-		case !errors.Is(err, jetstream.ErrNoMessages) && ctx.Err() == nil:
+			pause(takes, time.Second)
+		case !errors.Is(err, jetstream.ErrNoMessages) && takes.Err() == nil:
 			r.c.Log.Debug("no item", "err", err)
-			pause(ctx, time.Second)
+			pause(takes, time.Second)
 		}
 	}
 }
 
 // make makes the run of an item and sends its record. The item goes back only when the result
-// is stored, so that a run is lost with no machine.
-// The error is of this machine: where its disk was full, another one makes the run.
+// is stored, so that a run is lost with no machine. The error is of this machine: where its
+// disk was full, another one makes the run.
 func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) error {
 	var w model.WorkItem
-	if err := json.Unmarshal(m.Data(), &w); err != nil || w.Run != runOf(m.Subject()) {
-		r.c.Log.Error("an item cannot be read", "subject", m.Subject(), "err", err)
-		_ = m.TermWithReason("it cannot be read") // if that is not heard, it comes again
+	err := verify(r.authority, m.Subject(), m.Data(), m.Headers().Get(signatureHeader))
+	if err == nil {
+		err = json.Unmarshal(m.Data(), &w)
+	}
+	if err != nil || w.Run != word(m.Subject(), 3) || w.Campaign != word(m.Subject(), 2) {
+		r.c.Log.Error("an item is not taken", "subject", m.Subject(), "err", err)
+		_ = m.TermWithReason("it is not taken") // if that is not heard, it comes again
 		return nil
 	}
 	rctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	u := &underWay{cancel: cancel, item: m}
 	r.mu.Lock()
-	r.cancel[w.Run] = cancel
+	if same := r.under[w.Run]; same != nil { // its lease ended while the broker was away
+		same.item = m
+		r.mu.Unlock()
+		return nil
+	}
+	r.under[w.Run] = u
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
-		delete(r.cancel, w.Run)
-		delete(r.live, w.Run)
+		delete(r.under, w.Run)
 		r.mu.Unlock()
 		r.say(nil)
 	}()
@@ -98,51 +107,72 @@ func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) error {
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
-		r.renew(rctx, m)
+		r.renew(rctx, u)
 	}()
-	dir, err := bench.Run(rctx, w, Say{Doing: func(what string) { r.doing(w, what) }, Watch: func(live func(uint64) model.LiveState) {
+	dir, failed := bench.Run(rctx, w, Say{Doing: func(what string) { r.doing(w, what) }, Watch: func(live func(uint64) model.LiveState) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.live[w.Run] = live
+		u.live = live
 	}})
 	if dir != "" {
 		defer bench.Forget(dir)
 	}
-	if rctx.Err() == nil && !isFull(err) {
-		r.send(rctx, w, dir, err)
-	}
+	stored := rctx.Err() == nil && !isFull(failed) && r.send(rctx, w, dir, failed)
 	why := context.Cause(rctx)
 	cancel(nil)
 	<-renewed
-	if why != nil { // it was stopped, so it says nothing of the machine
-		r.giveBack(m, why)
+	switch {
+	case stored:
+		r.acknowledge(u)
+		return failed
+	case errors.Is(why, errStopped), errors.Is(why, errOver): // nobody needs it
+		r.acknowledge(u)
+		return nil
+	case why != nil: // it says nothing of the machine
+		r.giveBack(u, w)
 		return nil
 	}
-	if isFull(err) {
-		r.giveBack(m, err)
-		return err
-	}
-	r.giveBack(m, nil)
-	return err
+	r.giveBack(u, w)
+	return failed
 }
 
-// giveBack ends the lease of an item: it is done, or another runner takes it at once.
-func (r *Runner) giveBack(m jetstream.Msg, why error) {
+// last is the item of a run as it was delivered last.
+func (r *Runner) last(u *underWay) jetstream.Msg {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return u.item
+}
+
+// acknowledge ends an item: it is made, or of no use any more.
+func (r *Runner) acknowledge(u *underWay) {
 	ctx, stop := context.WithTimeout(context.Background(), r.c.times.renewal())
 	defer stop()
-	var err error
-	if why == nil || errors.Is(why, errStopped) || errors.Is(why, errOver) {
-		err = m.DoubleAck(ctx)
-	} else {
-		err = m.Nak()
+	m := r.last(u)
+	if err := m.DoubleAck(ctx); err != nil {
+		r.c.Log.Debug("an item was not acknowledged; its lease ends", "subject", m.Subject(), "err", err)
 	}
-	if err != nil {
-		r.c.Log.Debug("an item was not given back; its lease ends", "subject", m.Subject(), "err", err)
+}
+
+// giveBack has another runner make a run at once. The daemon hands it out anew; if it is away,
+// the broker delivers the item again.
+func (r *Runner) giveBack(u *underWay, w model.WorkItem) {
+	ctx, stop := context.WithTimeout(context.Background(), r.c.times.renewal())
+	defer stop()
+	m := r.last(u)
+	b, err := json.Marshal(back{w.Campaign, w.Run})
+	if err == nil {
+		_, err = r.nc.RequestWithContext(ctx, r.n.subject("back", r.about.Name), b)
+	}
+	if err == nil {
+		return
+	}
+	if err := errors.Join(err, m.Nak()); err != nil {
+		r.c.Log.Debug("an item was not given back", "subject", m.Subject(), "err", err)
 	}
 }
 
 // renew renews the lease until ctx ends.
-func (r *Runner) renew(ctx context.Context, m jetstream.Msg) {
+func (r *Runner) renew(ctx context.Context, u *underWay) {
 	t := time.NewTicker(r.c.times.renewal())
 	defer t.Stop()
 	for {
@@ -150,6 +180,7 @@ func (r *Runner) renew(ctx context.Context, m jetstream.Msg) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
+			m := r.last(u)
 			if err := m.InProgress(); err != nil {
 				r.c.Log.Debug("a lease was not renewed", "subject", m.Subject(), "err", err)
 			}
@@ -158,49 +189,52 @@ func (r *Runner) renew(ctx context.Context, m jetstream.Msg) {
 }
 
 func (r *Runner) doing(w model.WorkItem, what string) {
-	b, err := json.Marshal(doing{Campaign: w.Campaign, Runner: r.about.Name, What: what})
+	b, err := json.Marshal(doing{Campaign: w.Campaign, What: what})
 	if err == nil {
-		err = r.nc.Publish(r.n.subject("doing", w.Run), b)
+		err = r.nc.Publish(r.n.subject("doing", r.about.Name, w.Run), b)
 	}
 	if err != nil {
 		r.c.Log.Debug("doing", "err", err)
 	}
 }
 
-// send brings a record and a result to the broker. It tries until it succeeds or ctx ends,
-// however long the broker is away.
-func (r *Runner) send(ctx context.Context, w model.WorkItem, dir string, failed error) {
-	res := result{Campaign: w.Campaign, Run: w.Run, Runner: r.about.Name}
+// send brings a record and a result to the broker, and says whether they are stored. It tries
+// until they are or ctx ends, however long the broker is away.
+func (r *Runner) send(ctx context.Context, w model.WorkItem, dir string, failed error) bool {
+	res := result{Instance: r.about.Instance}
 	if failed != nil {
 		res.Error = model.OneLine(failed.Error())
 	}
 	for ctx.Err() == nil {
-		err := r.trySend(ctx, res, dir)
+		err := r.trySend(ctx, w, &res, dir)
 		if err == nil {
-			return
+			return true
 		}
 		r.c.Log.Warn("the record of a run was not sent; it is tried again", "run", w.Run, "err", err)
 		pause(ctx, time.Second)
 	}
+	return false
 }
 
-func (r *Runner) trySend(ctx context.Context, res result, dir string) (err error) {
-	if dir != "" {
-		records, err := r.js.ObjectStore(ctx, r.n.records())
+// trySend sends what was not sent yet.
+func (r *Runner) trySend(ctx context.Context, w model.WorkItem, res *result, dir string) (err error) {
+	if dir != "" && res.Record == "" {
+		records, err := r.js.ObjectStore(ctx, r.n.records(r.about.Name))
 		if err != nil {
 			return err
 		}
-		res.Record = res.Campaign + "/" + res.Run + "." + nuid.Next()
-		if err := put(ctx, records, res.Record, dir); err != nil {
+		name := w.Campaign + "/" + w.Run + "." + nuid.Next()
+		if err := put(ctx, records, name, dir); err != nil {
 			return err
 		}
+		res.Record = name
 	}
 	b, err := json.Marshal(res)
 	if err != nil {
 		return err
 	}
-	_, err = r.js.Publish(ctx, r.n.subject("result", res.Campaign, res.Run), b)
-	if isSecond(err) { // another runner was first
+	_, err = r.js.Publish(ctx, r.n.subject("result", w.Campaign, w.Run, r.about.Name), b)
+	if isSecond(err) { // stored by a try whose answer was lost
 		return nil
 	}
 	return err

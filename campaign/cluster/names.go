@@ -39,23 +39,25 @@ func (n names) results() string   { return string(n) + "-results" }
 func (n names) givenUp() string   { return string(n) + "-given-up" }
 func (n names) campaigns() string { return string(n) + "-campaigns" }
 func (n names) files() string     { return string(n) + "-files" }
-func (n names) records() string   { return string(n) + "-records" }
 
-// subject joins words: item.<campaign>.<run>, result.<campaign>.<run>, runner.<name>,
-// doing.<run>, live.<run>, stop.<campaign>.<run>, hello, software.
+// records is where a runner puts its records: it has no right to those of others.
+func (n names) records(runner string) string { return string(n) + "-records-" + runner }
+
+// subject joins words: item.<campaign>.<run>, result.<campaign>.<run>.<runner>,
+// stop.<campaign>.<run>, doing.<runner>.<run>, runner.<runner>, software.<runner>,
+// back.<runner>, live.<run>, hello.
 func (n names) subject(words ...string) string {
 	return string(n) + "." + strings.Join(words, ".")
 }
 
-// runOf is the last word of a subject of an item or a result, campaignOf the one before.
-func runOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
-
-func campaignOf(subject string) string {
+// word is one of a subject's words; the first is the name of the cluster, the second says what
+// it is about.
+func word(subject string, i int) string {
 	words := strings.Split(subject, ".")
-	if len(words) < 2 {
+	if i >= len(words) {
 		return ""
 	}
-	return words[len(words)-2]
+	return words[i]
 }
 
 // Work is what the runs of a campaign need, whatever they do.
@@ -70,20 +72,26 @@ type Work struct {
 	Needs    []string          `json:"needs,omitempty"` // words that a runner must have
 }
 
-// result is what a runner says of a run.
+// result is what a runner says of a run; the subject says which.
 type result struct {
-	Campaign string `json:"campaign"`
-	Run      string `json:"run"`
-	Runner   string `json:"runner"`
 	// Record is the object with the run's record; "" if there is none.
 	Record string `json:"record,omitempty"`
 	// Error says what of netsplit or the testbed failed.
 	Error string `json:"error,omitempty"`
+	// Instance is that of the runner.
+	Instance string `json:"instance"`
+
+	runner string
 }
 
 // doing is what a runner says while it makes a run.
 type doing struct {
 	Campaign string `json:"campaign"`
-	Runner   string `json:"runner"`
 	What     string `json:"what"` // "": it took the run
+}
+
+// back is a run that a runner gives back: it was stopped, or its disk is full.
+type back struct {
+	Campaign string `json:"campaign"`
+	Run      string `json:"run"`
 }

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,9 +25,10 @@ type Offer struct {
 	w     Work
 	slots *slots
 
-	mu    sync.Mutex
-	known map[string]chan outcome // by run that is awaited, or whose result came
-	took  map[string][]string     // by run: who took it, in order
+	mu      sync.Mutex
+	known   map[string]chan outcome // by run that is awaited, or whose result came
+	took    map[string][]string     // by run: who took it, in order
+	settled map[string]bool         // runs whose outcome was taken
 }
 
 // outcome is how a run ended: by a result, or given up.
@@ -40,40 +43,44 @@ func (h *Hub) Offer(ctx context.Context, w Work, archive []byte) (*Offer, error)
 	if !token.MatchString(w.Campaign) {
 		return nil, fmt.Errorf("campaign %q cannot be offered", w.Campaign)
 	}
-	o := &Offer{h: h, w: w, slots: newSlots(), known: map[string]chan outcome{}, took: map[string][]string{}}
+	o := &Offer{h: h, w: w, slots: newSlots(), known: map[string]chan outcome{}, took: map[string][]string{}, settled: map[string]bool{}}
 	var err error
 	if len(archive) > 0 {
 		if o.w.Archive, err = h.keep(ctx, archive); err != nil {
-			return nil, full(err)
+			return nil, h.full(err)
 		}
 	}
 	_, err = h.items.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: w.Campaign, FilterSubject: h.n.subject("item", w.Campaign, "*"),
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: h.c.times.lease, MaxDeliver: maxTakers, MaxAckPending: -1, MaxWaiting: 100_000})
 	if err != nil {
-		return nil, full(err)
+		return nil, h.full(err)
 	}
 	h.mu.Lock()
 	h.offers[w.Campaign] = o
 	early := h.early[w.Campaign]
 	delete(h.early, w.Campaign)
 	h.mu.Unlock()
+	err = h.read(ctx, o) // what was made counts more than what was given up
 	for _, g := range early {
-		h.giveUp(o, g)
+		h.done.Go(func() { h.giveUp(w.Campaign, g) })
 	}
-	b, err := json.Marshal(o.w)
+	var b []byte
+	if err == nil {
+		b, err = h.seal("campaign "+w.Campaign, o.w)
+	}
 	if err == nil {
 		_, err = h.campaigns.Put(ctx, w.Campaign, b)
 	}
 	if err != nil {
 		o.Leave()
-		return nil, full(err)
+		return nil, h.full(err)
 	}
-	return o, h.read(ctx, o)
+	return o, nil
 }
 
 // read takes the results that came before there was the offer.
 func (h *Hub) read(ctx context.Context, o *Offer) error {
-	info, err := h.results.Info(ctx, jetstream.WithSubjectFilter(h.n.subject("result", o.w.Campaign, "*")))
+	info, err := h.results.Info(ctx, jetstream.WithSubjectFilter(h.n.subject("result", o.w.Campaign, "*", "*")))
 	if err != nil {
 		return err
 	}
@@ -85,18 +92,23 @@ func (h *Hub) read(ctx context.Context, o *Offer) error {
 		if err != nil {
 			return err
 		}
-		var r result
-		if json.Unmarshal(m.Data, &r) == nil {
-			o.tell(runOf(subject), outcome{result: r})
-		}
+		o.tell(word(subject, 3), outcome{result: readResult(subject, m.Data)})
 	}
 	return nil
+}
+
+func readResult(subject string, data []byte) (r result) {
+	if err := json.Unmarshal(data, &r); err != nil {
+		r = result{Error: fmt.Sprintf("its result cannot be read: %v", err)}
+	}
+	r.runner = word(subject, 4)
+	return r
 }
 
 // Slot waits until a runner has room for one more run.
 func (o *Offer) Slot(ctx context.Context) (give func(), err error) { return o.slots.take(ctx) }
 
-// Taken are the runners that took a run, in order.
+// taken notes that a runner took a run.
 func (o *Offer) taken(run, runner string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,6 +121,13 @@ func (o *Offer) awaits(run string) bool {
 	return o.known[run] != nil
 }
 
+// has says whether a runner is among those that took a run.
+func (o *Offer) has(run, runner string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Contains(o.took[run], runner)
+}
+
 // channel is where the outcome of a run comes; it holds one. The caller holds mu.
 func (o *Offer) channel(run string) chan outcome {
 	c := o.known[run]
@@ -119,12 +138,18 @@ func (o *Offer) channel(run string) chan outcome {
 	return c
 }
 
-func (o *Offer) tell(run string, out outcome) {
+// tell gives the outcome of a run. False: there was one before, which counts.
+func (o *Offer) tell(run string, out outcome) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.settled[run] {
+		return false
+	}
 	select {
 	case o.channel(run) <- out:
-	default: // a second one: the first counts
+		return true
+	default:
+		return false
 	}
 }
 
@@ -132,50 +157,64 @@ func (o *Offer) tell(run string, out outcome) {
 var ErrGivenUp = errors.New("the run was given up")
 
 // Run has a run made and puts its record at dir. If that is there already, of a daemon that
-// ended since, nothing is done. The error is netsplit's own or the testbed's failure, and the
-// record, if there is one, has it too; made says whether there is a record.
-func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string) (made bool, err error) {
+// ended since, nothing is done. check says what is wrong with a record before it is taken. The
+// error is netsplit's own or the testbed's failure, and the record, if there is one, has it
+// too; made says whether there is a record.
+func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check func(record string) error) (made bool, err error) {
 	if _, err := os.Lstat(dir); err == nil {
 		return true, nil
 	}
 	o.mu.Lock()
 	c := o.channel(w.Run)
 	o.mu.Unlock()
-	if err := o.handOut(ctx, w); err != nil {
+	out, err := o.await(ctx, w, c)
+	if err != nil {
 		return false, err
 	}
-	var out outcome
-	select {
-	case out = <-c:
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
-	defer func() {
-		if ctx.Err() == nil {
-			o.settle(w.Run, out)
+	if out.Record != "" && !out.givenUp {
+		if err = o.bring(ctx, w, out, dir, check); err != nil {
+			err = fmt.Errorf("the record that runner %s sent: %w", out.runner, err)
 		}
-	}()
-	if out.givenUp {
+		if ctx.Err() != nil || errors.Is(err, model.ErrFull) { // it stays for the next try
+			return false, err
+		}
+	}
+	o.settle(w.Run, out)
+	switch {
+	case out.givenUp:
 		return false, o.whyGivenUp(w.Run)
-	}
-	if out.Record != "" {
-		if err := o.bring(ctx, w, out, dir); err != nil {
-			return false, fmt.Errorf("the record that runner %s sent: %w", out.Runner, err)
-		}
-	}
-	if out.Error != "" {
-		return out.Record != "", fmt.Errorf("runner %s: %s", out.Runner, out.Error)
-	}
-	if out.Record == "" {
-		return false, fmt.Errorf("runner %s sent no record and no reason", out.Runner)
+	case err != nil:
+		return false, err
+	case out.Error != "":
+		return out.Record != "", fmt.Errorf("runner %s: %s", out.runner, out.Error)
+	case out.Record == "":
+		return false, fmt.Errorf("runner %s sent no record and no reason", out.runner)
 	}
 	return true, nil
+}
+
+// await hands a run out and waits for its outcome. From time to time it looks whether the
+// run is still there: somebody may have taken it from the stream who makes it not.
+func (o *Offer) await(ctx context.Context, w model.WorkItem, c chan outcome) (outcome, error) {
+	for {
+		if err := o.handOut(ctx, w); err != nil {
+			return outcome{}, err
+		}
+		select {
+		case out := <-c:
+			return out, nil
+		case <-ctx.Done():
+			return outcome{}, context.Cause(ctx)
+		case <-time.After(4 * o.h.c.times.lease):
+		}
+	}
 }
 
 func (o *Offer) whyGivenUp(run string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	who := strings.Join(o.took[run], ", ")
+	delete(o.took, run)
 	if who == "" {
 		who = "their names were not heard"
 	}
@@ -198,8 +237,8 @@ func (o *Offer) handOut(ctx context.Context, w model.WorkItem) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(full(err), model.ErrFull):
-			return full(err)
+		case errors.Is(o.h.full(err), model.ErrFull):
+			return o.h.full(err)
 		}
 		o.h.c.Log.Warn("a run could not be handed out; it is tried again", "run", w.Run, "err", err)
 		select {
@@ -219,14 +258,18 @@ func (o *Offer) publish(ctx context.Context, w model.WorkItem, b []byte) error {
 		return err
 	}
 	// A runner stores the result before it gives the item back.
-	_, err = o.h.results.GetLastMsgForSubject(ctx, o.h.n.subject("result", w.Campaign, w.Run))
+	_, err = o.h.results.GetLastMsgForSubject(ctx, o.h.n.subject("result", w.Campaign, w.Run, "*"))
 	if err == nil {
 		return nil
 	}
 	if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return err
 	}
-	if _, err = o.h.js.Publish(ctx, subject, b); isSecond(err) {
+	m, err := o.h.signed(subject, b)
+	if err != nil {
+		return err
+	}
+	if _, err = o.h.js.PublishMsg(ctx, m); isSecond(err) {
 		return nil
 	}
 	return err
@@ -238,32 +281,63 @@ func isSecond(err error) bool {
 	return errors.As(err, &api) && strings.Contains(api.Description, "per subject")
 }
 
+// tries is how often a record is asked for, if the broker does not give it, and after how long
+// again; bringTime bounds each.
+const (
+	tries     = 5
+	againTime = 2 * time.Second
+	bringTime = time.Hour
+)
+
 // bring brings the record of a run to dir, where it appears whole or not at all, and sees
 // that it is of this run.
-func (o *Offer) bring(ctx context.Context, w model.WorkItem, out outcome, dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return full(err)
+func (o *Offer) bring(ctx context.Context, w model.WorkItem, out outcome, dir string, check func(string) error) (err error) {
+	select {
+	case o.h.bringing <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
+	defer func() { <-o.h.bringing }()
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return o.h.full(err)
+	}
+	for range tries {
+		refused := false
+		if refused, err = o.tryBring(ctx, w, out, dir, check); err == nil || refused || ctx.Err() != nil || errors.Is(o.h.full(err), model.ErrFull) {
+			break
+		}
+		pause(ctx, againTime)
+	}
+	return o.h.full(err)
+}
+
+func (o *Offer) tryBring(ctx context.Context, w model.WorkItem, out outcome, dir string, check func(string) error) (refused bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, bringTime)
+	defer cancel()
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".coming-*")
 	if err != nil {
-		return full(err)
+		return false, err
 	}
 	defer os.RemoveAll(tmp)
-	object, err := o.h.records.Get(ctx, out.Record)
+	records, err := o.h.js.ObjectStore(ctx, o.h.n.records(out.runner))
 	if err != nil {
-		return err
+		return false, err
 	}
-	err = errors.Join(unpack(object, tmp, forOwner), object.Close(), object.Error())
-	if err == nil {
-		err = isOf(w, o.w.Version, tmp)
+	object, err := records.Get(ctx, out.Record)
+	if err != nil {
+		return false, err
 	}
-	if err == nil {
-		err = os.Rename(tmp, dir)
+	if err := errors.Join(unpack(object, tmp, forOwner), object.Close(), object.Error()); err != nil {
+		return false, err
 	}
+	if err := errors.Join(isOf(w, o.w.Version, tmp), check(tmp)); err != nil {
+		return true, err
+	}
+	err = os.Rename(tmp, dir)
 	if errors.Is(err, fs.ErrExist) { // brought meanwhile
 		err = nil
 	}
-	return full(err)
+	return false, err
 }
 
 // settle removes what is stored of a run whose outcome is known. A runner that still makes
@@ -274,18 +348,35 @@ func (o *Offer) settle(run string, out outcome) {
 	h := o.h
 	errs := []error{
 		h.items.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("item", o.w.Campaign, run))),
-		h.results.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("result", o.w.Campaign, run))),
-		h.nc.Publish(h.n.subject("stop", o.w.Campaign, run), nil),
-	}
-	if out.Record != "" {
-		errs = append(errs, h.records.Delete(ctx, out.Record))
+		h.results.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("result", o.w.Campaign, run, "*"))),
+		h.stopRuns(o.w.Campaign, run, out.Instance),
+		h.forget(ctx, out.result),
 	}
 	if err := errors.Join(errs...); err != nil {
 		h.c.Log.Warn("what is stored of a run stays until its campaign ends", "run", run, "err", err)
 	}
 	o.mu.Lock()
-	delete(o.took, run)
-	o.mu.Unlock()
+	defer o.mu.Unlock()
+	o.settled[run] = true
+	delete(o.known, run)
+	if !out.givenUp {
+		delete(o.took, run)
+	}
+}
+
+// forget removes the record of a result from the broker.
+func (h *Hub) forget(ctx context.Context, r result) error {
+	if r.Record == "" {
+		return nil
+	}
+	records, err := h.js.ObjectStore(ctx, h.n.records(r.runner))
+	if err == nil {
+		err = records.Delete(ctx, r.Record)
+	}
+	if errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil
+	}
+	return err
 }
 
 // End ends the campaign for the runners, which stop its runs.
@@ -308,32 +399,31 @@ func (o *Offer) Leave() {
 // heardResult takes a result. One that nobody waits for, as its campaign ended or another
 // runner was first, is removed with its record.
 func (h *Hub) heardResult(m jetstream.Msg) {
-	var r result
-	campaign, run := campaignOf(m.Subject()), runOf(m.Subject())
-	if err := json.Unmarshal(m.Data(), &r); err != nil {
-		r = result{Error: fmt.Sprintf("its result cannot be read: %v", err)}
-	}
+	subject := m.Subject()
+	campaign, run := word(subject, 2), word(subject, 3)
+	r := readResult(subject, m.Data())
 	h.mu.Lock()
 	o := h.offers[campaign]
 	h.mu.Unlock()
-	switch {
-	case o != nil:
-		o.tell(run, outcome{result: r})
-	case !h.c.Goes(campaign):
-		go h.drop(m.Subject(), r)
+	if o != nil && o.tell(run, outcome{result: r}) || o == nil && h.c.Goes(campaign) {
+		return
 	}
+	if o != nil && !o.isSettled(run) { // the one that came first, read again
+		return
+	}
+	h.done.Go(func() {
+		ctx, cancel := context.WithTimeout(h.ctx, callTime)
+		defer cancel()
+		if err := errors.Join(h.results.Purge(ctx, jetstream.WithPurgeSubject(subject)), h.forget(ctx, r)); err != nil {
+			h.c.Log.Debug("a late result stays", "subject", subject, "err", err)
+		}
+	})
 }
 
-func (h *Hub) drop(subject string, r result) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTime)
-	defer cancel()
-	err := h.results.Purge(ctx, jetstream.WithPurgeSubject(subject))
-	if r.Record != "" {
-		err = errors.Join(err, h.records.Delete(ctx, r.Record))
-	}
-	if err != nil {
-		h.c.Log.Debug("a late result stays", "subject", subject, "err", err)
-	}
+func (o *Offer) isSettled(run string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.settled[run]
 }
 
 // giveUp is an advisory that an item was delivered as often as it may be.
@@ -358,32 +448,63 @@ func (h *Hub) heardGivenUp(m jetstream.Msg) {
 	}
 	g := giveUp{item: a.Seq, advisory: meta.Sequence.Stream}
 	h.mu.Lock()
-	o := h.offers[a.Consumer]
-	if o == nil && h.c.Goes(a.Consumer) {
+	offered := h.offers[a.Consumer] != nil
+	if !offered && h.c.Goes(a.Consumer) {
 		h.early[a.Consumer] = append(h.early[a.Consumer], g)
+		h.mu.Unlock()
+		return
 	}
 	h.mu.Unlock()
-	go h.giveUp(o, g)
+	h.done.Go(func() { h.giveUp(a.Consumer, g) })
 }
 
-// giveUp tells the campaign, if the item is still there: else it was made after all.
-func (h *Hub) giveUp(o *Offer, g giveUp) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+// giveUp tells the campaign, unless the item or a result is there: then it was made after
+// all. It tries until the broker answers; only then the advisory goes.
+func (h *Hub) giveUp(campaign string, g giveUp) {
+	for h.ctx.Err() == nil {
+		err := h.tryGiveUp(campaign, g)
+		if err == nil {
+			return
+		}
+		h.c.Log.Debug("an advisory", "err", err)
+		pause(h.ctx, time.Second)
+	}
+}
+
+func (h *Hub) tryGiveUp(campaign string, g giveUp) error {
+	ctx, cancel := context.WithTimeout(h.ctx, callTime)
 	defer cancel()
-	if o != nil {
-		if item, err := h.items.GetMsg(ctx, g.item); err == nil {
-			o.tell(runOf(item.Subject), outcome{givenUp: true})
+	h.mu.Lock()
+	o := h.offers[campaign]
+	h.mu.Unlock()
+	item, err := h.items.GetMsg(ctx, g.item)
+	if err == nil && o != nil {
+		run := word(item.Subject, 3)
+		_, err = h.results.GetLastMsgForSubject(ctx, h.n.subject("result", campaign, run, "*"))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			o.tell(run, outcome{givenUp: true})
 		}
 	}
-	if err := h.givenUp.DeleteMsg(ctx, g.advisory); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		h.c.Log.Debug("an advisory stays", "err", err)
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
 	}
+	if err := h.givenUp.DeleteMsg(ctx, g.advisory); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
+	}
+	return nil
 }
 
 // full makes an error of a full disk one that the campaign knows.
-func full(err error) error {
+func (h *Hub) full(err error) error {
 	var api *jetstream.APIError
-	if errors.As(err, &api) && (api.ErrorCode == insufficientResources || api.ErrorCode == storageExceeded || strings.Contains(api.Description, "no space left")) {
+	switch {
+	case err == nil || errors.Is(err, model.ErrFull):
+		return err
+	case h.isFull():
+		return h.Away()
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: %w", model.ErrFull, err)
+	case errors.As(err, &api) && (api.ErrorCode == insufficientResources || api.ErrorCode == storageExceeded || strings.Contains(api.Description, "no space left")):
 		return fmt.Errorf("%w: the broker of the cluster has no room: %w", model.ErrFull, err)
 	}
 	return err

@@ -19,8 +19,10 @@ import (
 
 // Bounds of a folder that another machine sends.
 const (
-	maxFolderFiles = 100_000
-	maxFolderBytes = 16 << 30
+	maxFiles         = 100_000
+	maxRecordBytes   = 4 << 30
+	maxSoftwareBytes = 16 << 30
+	maxWindow        = 64 << 20 // of zstd, in memory
 )
 
 // pack writes the regular files below dir as a tar archive, compressed by zstd. What else is
@@ -69,17 +71,22 @@ const (
 // unpack makes the files of such an archive below dir, which must exist. Names that lead out
 // of dir are refused.
 func unpack(from io.Reader, dir string, mode fs.FileMode) error {
+	left := int64(maxRecordBytes)
+	if mode == forAll {
+		left = maxSoftwareBytes
+	}
+	most := left
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	z, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return err
 	}
 	defer z.Close()
-	r, left := tar.NewReader(z), int64(maxFolderBytes)
+	r := tar.NewReader(z)
 	for n := 0; ; n++ {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -92,8 +99,8 @@ func unpack(from io.Reader, dir string, mode fs.FileMode) error {
 		switch {
 		case h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name):
 			return fmt.Errorf("the archive has %q, which is no regular file below its folder", h.Name)
-		case n >= maxFolderFiles || left < 0:
-			return fmt.Errorf("the archive has more than %d files or %d GiB", maxFolderFiles, int64(maxFolderBytes)>>30)
+		case n >= maxFiles || left < 0:
+			return fmt.Errorf("the archive has more than %d files or %d GiB", maxFiles, most>>30)
 		}
 		if err := unpackFile(root, h, r, mode); err != nil {
 			return err

@@ -1,11 +1,17 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -73,10 +79,18 @@ type Runner struct {
 	js     jetstream.JetStream
 	closed chan struct{} // when the connection ended for good
 
-	mu     sync.Mutex
-	about  model.Runner
-	cancel map[string]context.CancelCauseFunc // of runs under way
-	live   map[string]func(uint64) model.LiveState
+	mu    sync.Mutex
+	about model.Runner
+	under map[string]*underWay // by run
+
+	authority *ecdsa.PublicKey // that signs what is to be done; nil with an existing server
+}
+
+// underWay is a run that is made here.
+type underWay struct {
+	cancel context.CancelCauseFunc
+	item   jetstream.Msg // as it was delivered last
+	live   func(uint64) model.LiveState
 }
 
 // ErrRefused says that the daemon does not let a runner in any more.
@@ -85,6 +99,7 @@ var ErrRefused = errors.New("the daemon refuses this runner: its invitation was 
 var (
 	errStopped = errors.New("the daemon needs this run no more")
 	errOver    = errors.New("the campaign is over")
+	errAnew    = errors.New("the campaign is offered anew")
 )
 
 // Join connects to the broker. It fails only where trying again is of no use: a broker that
@@ -93,7 +108,7 @@ func Join(c RunnerConfig) (*Runner, error) {
 	if c.times == (times{}) {
 		c.times = usual
 	}
-	r := &Runner{c: c, n: DefaultName, about: c.About, cancel: map[string]context.CancelCauseFunc{}, live: map[string]func(uint64) model.LiveState{}, closed: make(chan struct{})}
+	r := &Runner{c: c, n: DefaultName, about: c.About, under: map[string]*underWay{}, closed: make(chan struct{})}
 	options := []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.RetryOnFailedConnect(true),
 		nats.ClosedHandler(func(*nats.Conn) { close(r.closed) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.Log.Warn("the broker is not reached; it is tried again", "err", err) }),
@@ -127,6 +142,9 @@ func (r *Runner) accept(options []nats.Option) (err error) {
 	if err != nil {
 		return err
 	}
+	if r.authority, err = i.publicKey(); err != nil {
+		return err
+	}
 	r.n = names(i.Name)
 	options = append(options, nats.Secure(conf), nats.Name(r.about.Name), nats.CustomInboxPrefix(inbox(r.about.Name)))
 	if r.nc, err = nats.Connect(i.URL, options...); err != nil {
@@ -157,6 +175,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	refused := errors.Is(context.Cause(bctx), ErrRefused)
 	stop(nil)
 	beats.Wait()
+	if refused && r.c.URL != "" {
+		return fmt.Errorf("the NATS server at %s ended the connection: %w", redacted(r.c.URL), cmp.Or(r.nc.LastError(), nats.ErrConnectionClosed))
+	}
 	if refused {
 		return ErrRefused
 	}
@@ -186,7 +207,7 @@ func (r *Runner) say(change func(*model.Runner)) {
 	if change != nil {
 		change(&r.about)
 	}
-	r.about.Busy = len(r.cancel)
+	r.about.Busy = len(r.under)
 	now := r.about
 	r.mu.Unlock()
 	if r.c.State != nil && (before.State != now.State || before.Reason != now.Reason || before.Campaign != now.Campaign) {
@@ -226,7 +247,19 @@ func (r *Runner) offers(ctx context.Context) {
 				}
 				mu.Lock()
 				var work Work
-				if e.Operation() == jetstream.KeyValuePut && json.Unmarshal(e.Value(), &work) == nil {
+				if e.Operation() == jetstream.KeyValuePut {
+					err := r.unseal("campaign "+e.Key(), e.Value(), &work)
+					if err != nil {
+						r.c.Log.Error("a campaign is not taken", "campaign", e.Key(), "err", err)
+						mu.Unlock()
+						continue
+					}
+					if !reflect.DeepEqual(work, offered[e.Key()]) {
+						if end := over[e.Key()]; end != nil {
+							end(errAnew)
+						}
+						delete(tried, e.Key())
+					}
 					offered[e.Key()] = work
 				} else {
 					delete(offered, e.Key())
@@ -334,8 +367,10 @@ func (r *Runner) workFor(ctx context.Context, w Work) error {
 	r.say(func(a *model.Runner) { a.State, a.Reason, a.Slots = model.RunnerReady, "", bench.Slots() })
 	var slots sync.WaitGroup
 	var sick health
+	takes, enough := context.WithCancel(ctx)
+	defer enough()
 	for range bench.Slots() {
-		slots.Go(func() { r.take(ctx, w, bench, &sick) })
+		slots.Go(func() { r.take(ctx, takes, w, bench, &sick); enough() }) // one ends all: the machine is sick
 	}
 	slots.Wait()
 	if sick.why != nil && ctx.Err() == nil {
@@ -389,12 +424,14 @@ func (s supplies) Target(ctx context.Context) ([]byte, error) {
 }
 
 func (s supplies) Software(ctx context.Context, set, dir string) error {
-	m, err := s.r.nc.RequestWithContext(ctx, s.r.n.subject("software"), []byte(set))
+	ctx, cancel := context.WithTimeout(ctx, supplyTime)
+	defer cancel()
+	m, err := s.r.nc.RequestWithContext(ctx, s.r.n.subject("software", s.r.about.Name), []byte(set))
 	if err != nil {
 		return err
 	}
 	var a answer
-	if err := json.Unmarshal(m.Data, &a); err != nil {
+	if err := s.r.unseal("software "+set, m.Data, &a); err != nil {
 		return err
 	}
 	if a.Error != "" {
@@ -408,17 +445,31 @@ func (s supplies) Software(ctx context.Context, set, dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(unpack(object, dir, forAll), object.Close(), object.Error())
+	hash := sha256.New()
+	if err := errors.Join(unpack(io.TeeReader(object, hash), dir, forAll), object.Close(), object.Error()); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != a.Hash {
+		return fmt.Errorf("file %s has other bytes than its hash says", a.File)
+	}
+	return nil
 }
 
 // heardStop ends runs that the daemon needs no more.
 func (r *Runner) heardStop(m *nats.Msg) {
-	campaign, run := campaignOf(m.Subject), runOf(m.Subject)
+	campaign, run := word(m.Subject, 2), word(m.Subject, 3)
+	if err := verify(r.authority, m.Subject, m.Data, m.Header.Get(signatureHeader)); err != nil {
+		r.c.Log.Error("a stop is not taken", "subject", m.Subject, "err", err)
+		return
+	}
+	if string(m.Data) == r.about.Instance {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, cancel := range r.cancel {
-		if id == run || run == "all" && strings.HasPrefix(id, campaign+"-r") {
-			cancel(errStopped)
+	for id, u := range r.under {
+		if id == run || run == allRuns && strings.HasPrefix(id, campaign+"-r") {
+			u.cancel(errStopped)
 		}
 	}
 }
@@ -426,7 +477,10 @@ func (r *Runner) heardStop(m *nats.Msg) {
 // heardLive answers for the live state of a run that is made here.
 func (r *Runner) heardLive(m *nats.Msg) {
 	r.mu.Lock()
-	live := r.live[runOf(m.Subject)]
+	var live func(uint64) model.LiveState
+	if u := r.under[word(m.Subject, 2)]; u != nil {
+		live = u.live
+	}
 	r.mu.Unlock()
 	if live == nil {
 		return

@@ -40,6 +40,7 @@ func (s *slots) take(ctx context.Context) (give func(), err error) {
 	defer s.mu.Unlock()
 	for s.used >= s.n {
 		if ctx.Err() != nil {
+			s.changed.Signal() // it may have been for another one
 			return nil, context.Cause(ctx)
 		}
 		s.changed.Wait()
@@ -48,7 +49,8 @@ func (s *slots) take(ctx context.Context) (give func(), err error) {
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.used--
-		s.changed.Broadcast()
+		if s.used--; s.used < s.n {
+			s.changed.Signal()
+		}
 	}), nil
 }

@@ -3,9 +3,13 @@ package cluster
 import (
 	"archive/tar"
 	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +17,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"netsplit/model"
@@ -152,9 +157,137 @@ func TestWhoMayJoin(t *testing.T) {
 			t.Errorf("an invitation %s lets in", name)
 		}
 	}
-	if nc, err := nats.Connect(strings.Replace(mine.URL, "tls:", "nats:", 1), nats.UserInfo(daemonUser, c.hub.broker.password)); err == nil {
+	// Who is on this machine and knows the daemon's password still has no certificate.
+	bare := &tls.Config{InsecureSkipVerify: true}
+	if nc, err := nats.Connect(mine.URL, nats.Secure(bare), nats.UserInfo(daemonUser, c.hub.broker.password)); err == nil {
 		nc.Close()
 		t.Error("the daemon's own name lets in without a certificate")
+	}
+	if c.hub.broker.Check(stub{password: c.hub.broker.password, address: &net.TCPAddr{}}) {
+		t.Error("a connection from outside is taken for the daemon's own")
+	}
+	if c.hub.broker.Check(stub{password: "another"}) {
+		t.Error("a wrong password is taken")
+	}
+	if !c.hub.broker.Check(stub{password: c.hub.broker.password}) {
+		t.Error("the daemon's own connection is refused")
+	}
+}
+
+// stub is a connection without TLS.
+type stub struct {
+	server.ClientAuthentication
+	password string
+	address  net.Addr
+}
+
+func (s stub) GetTLSConnectionState() *tls.ConnectionState { return nil }
+func (s stub) RemoteAddress() net.Addr                     { return s.address }
+func (s stub) GetOpts() *server.ClientOpts                 { return &server.ClientOpts{Password: s.password} }
+func (s stub) RegisterUser(*server.User)                   {}
+
+// TestANewInvitationVoidsTheOldOne: who had it is disconnected.
+func TestANewInvitationVoidsTheOldOne(t *testing.T) {
+	c := newClass(t)
+	ca := Authority{filepath.Join(c.dir, "cluster")}
+	old := c.starts(&hand{name: "m1"})
+	c.until("it has joined", func() bool { return len(c.hub.Runners()) == 1 })
+	if _, err := ca.Invite("m1", c.hub.Address()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-old.done:
+		if !errors.Is(old.ended, ErrRefused) {
+			t.Error(old.ended)
+		}
+	case <-time.After(patience):
+		t.Error("a runner with an invitation that is void goes on")
+	}
+	if _, err := ca.Invite(daemonUser, c.hub.Address()); err == nil {
+		t.Error("a runner may be called as the daemon is")
+	}
+}
+
+// TestWordsThatTheDaemonDidNotSay: a member of the broker that gets words to a runner's ears,
+// past its permissions, has it do nothing.
+func TestWordsThatTheDaemonDidNotSay(t *testing.T) {
+	c := newClass(t)
+	took, ends := make(chan string, 10), make(chan struct{})
+	c.starts(&hand{name: "m1", slots: 2, makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		<-ends
+		return ctx.Err()
+	}})
+	o := c.offer()
+	made := make(chan error)
+	go func() {
+		_, err := c.one(t.Context(), o, item(1))
+		made <- err
+	}()
+	<-took
+	n, ctx := c.hub.n, t.Context()
+	forged, err := json.Marshal(item(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.hub.js.Publish(ctx, n.subject("item", "c-1", "c-1-r0002"), forged); err != nil {
+		t.Fatal(err)
+	}
+	// A signature for another subject is none.
+	m, err := c.hub.signed(n.subject("item", "c-1", "c-1-r0004"), forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Subject = n.subject("item", "c-1", "c-1-r0003")
+	if _, err := c.hub.js.PublishMsg(ctx, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.hub.nc.Publish(n.subject("stop", "c-1", allRuns), nil); err != nil {
+		t.Fatal(err)
+	}
+	work, err := json.Marshal(sealed{Value: []byte(`{"campaign":"c-0","version":"v1","target":"evil"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.hub.campaigns.Put(ctx, "c-0", work); err != nil {
+		t.Fatal(err)
+	}
+	c.until("what was forged is thrown away", func() bool {
+		info, err := c.hub.items.Info(ctx)
+		return err == nil && info.State.Msgs == 1
+	})
+	close(ends)
+	if err := <-made; err != nil {
+		t.Errorf("the true run: %v", err)
+	}
+	if len(took) > 0 || len(c.makers("c-1-r0002"))+len(c.makers("c-1-r0003")) > 0 {
+		t.Error("a run was made that the daemon did not hand out")
+	}
+}
+
+// TestAnItemThatIsTakenAway by a member that does not make the run is handed out again.
+func TestAnItemThatIsTakenAway(t *testing.T) {
+	c := newClass(t)
+	o := c.offer()
+	h := c.starts(&hand{name: "m1", lacks: errors.New("it takes nothing")})
+	o.slots.set(1)
+	made := make(chan error)
+	go func() {
+		_, err := o.Run(t.Context(), item(1), c.record("c-1-r0001"), func(string) error { return nil })
+		made <- err
+	}()
+	c.until("it is handed out", func() bool {
+		info, err := c.hub.items.Info(t.Context())
+		return err == nil && info.State.Msgs == 1
+	})
+	if err := c.hub.items.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.end()
+	<-h.done
+	c.starts(&hand{name: "m2"})
+	if err := <-made; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -178,8 +311,8 @@ func TestWhatARunnerMayDo(t *testing.T) {
 	}
 	defer nc.Close()
 	n := names(DefaultName)
-	for _, subject := range []string{n.subject("item", "c-1", "c-1-r0001"), n.subject("runner", "m2"), n.subject("stop", "c-1", "all"), n.subject("hello"),
-		"$KV." + n.campaigns() + ".c-1", "$O." + n.files() + ".M.x", "$JS.API.STREAM.DELETE." + n.items(), "$JS.API.STREAM.PURGE." + n.results(), "$JS.API.STREAM.CREATE.x", "$SYS.REQ.SERVER.PING"} {
+	for _, subject := range []string{n.subject("item", "c-1", "c-1-r0001"), n.subject("runner", "m2"), n.subject("result", "c-1", "c-1-r0001", "m2"), n.subject("doing", "m2", "c-1-r0001"), n.subject("back", "m2"), n.subject("stop", "c-1", "all"), n.subject("hello"),
+		"$KV." + n.campaigns() + ".c-1", "$O." + n.files() + ".M.x", "$JS.API.STREAM.DELETE." + n.items(), "$O." + n.records("m2") + ".M.x", "$JS.API.STREAM.PURGE.OBJ_" + n.records("m2"), "$JS.API.DIRECT.GET.OBJ_" + n.records("m2"), "$JS.API.STREAM.MSG.GET.OBJ_" + n.records("m2"), "$JS.API.STREAM.PURGE." + n.results(), "$JS.API.STREAM.CREATE.x", "$SYS.REQ.SERVER.PING"} {
 		if err := errors.Join(nc.Publish(subject, []byte("{}")), nc.Flush()); err != nil {
 			t.Fatal(err)
 		}
