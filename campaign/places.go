@@ -247,6 +247,15 @@ func (s *Service) openHub(ctx context.Context) (err error) {
 		}
 		s.tell("runner", r.Name, string(r.State), text)
 	}
+	left, err := filepath.Glob(filepath.Join(s.cfg.RunsDir, "c-*", cluster.Coming+"*")) // half of a record, of a daemon that was killed
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
 	s.hub, err = cluster.Open(ctx, c)
 	return err
 }

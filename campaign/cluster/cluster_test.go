@@ -73,7 +73,7 @@ func (c *class) until(what string, ok func() bool) {
 	c.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			c.Fatalf("never: %s", what)
+			c.Fatalf("never: %s; the broker has %v", what, c.left())
 		}
 	}
 }
@@ -490,7 +490,9 @@ func TestTwoMakeOneRun(t *testing.T) {
 	took := make(chan string, 10)
 	c.starts(&hand{name: "m1", times: times{lease: time.Hour, beat: short.beat, retry: short.retry}, makes: func(ctx context.Context, w model.WorkItem) error {
 		took <- w.Run
-		time.Sleep(2 * short.lease)
+		for len(c.makers(w.Run)) == 0 && w.Run == "c-1-r0001" {
+			time.Sleep(10 * time.Millisecond)
+		}
 		return nil // and does not hear that it should stop
 	}})
 	ends := make(chan error)
@@ -502,19 +504,69 @@ func TestTwoMakeOneRun(t *testing.T) {
 	}()
 	<-took
 	c.starts(&hand{name: "m2"})
-	if err := <-ends; err != nil || m.Lab != "m2" {
-		t.Errorf("made by %q, %v", m.Lab, err)
+	if err := <-ends; err != nil {
+		t.Error(err)
 	}
+	first := m.Lab
 	c.until("the first has ended it, too", func() bool { return len(c.makers("c-1-r0001")) == 2 })
 	c.until("what it brought is removed", func() bool { return len(c.left()) == 0 })
 	if _, err := c.one(t.Context(), o, item(2)); err != nil {
 		t.Error(err)
 	}
-	if err := rundir.ReadJSON(filepath.Join(c.record("c-1-r0001"), rundir.MetaFile), &m); err != nil || m.Lab != "m2" {
-		t.Errorf("the record is now of %q, %v", m.Lab, err)
+	if err := rundir.ReadJSON(filepath.Join(c.record("c-1-r0001"), rundir.MetaFile), &m); err != nil || m.Lab != first {
+		t.Errorf("the record was of %q and is of %q, %v", first, m.Lab, err)
 	}
 	o.End()
 	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
+}
+
+// TestOutagesEndNoRun: a lease that ends because the broker was away is not a runner that
+// ended, however often.
+func TestOutagesEndNoRun(t *testing.T) {
+	c := newClass(t)
+	took, goOn := make(chan string, 10), make(chan struct{})
+	c.starts(&hand{name: "m1", slots: 2, times: times{lease: time.Hour, beat: short.beat, retry: short.retry}, makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		<-goOn
+		return nil
+	}})
+	o := c.offer()
+	time.AfterFunc(6*short.lease, func() { close(goOn) })
+	m, err := c.one(t.Context(), o, item(1))
+	if err != nil || m.Lab != "m1" || len(took) != 1 {
+		t.Errorf("a run whose lease ended again and again: made by %q, taken %d times, %v", m.Lab, len(took), err)
+	}
+}
+
+// TestAnotherVersionsRecord, of a runner of before an upgrade, is thrown away and the run made
+// again.
+func TestAnotherVersionsRecord(t *testing.T) {
+	c := newClass(t)
+	var once sync.Once
+	c.starts(&hand{name: "m1", change: func(_ string, m *model.RunMeta) { once.Do(func() { m.Version = "v0" }) }})
+	o := c.offer()
+	if m, err := c.one(t.Context(), o, item(1)); err != nil || m.Version != "v1" || len(c.makers("c-1-r0001")) != 2 {
+		t.Errorf("%+v, %v, made %d times", m, err, len(c.makers("c-1-r0001")))
+	}
+	o.End()
+	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
+}
+
+// TestATargetStaysForItsCampaign when the daemon starts again, and goes when that is over.
+func TestATargetStaysForItsCampaign(t *testing.T) {
+	c := newClass(t)
+	if _, err := c.hub.Offer(t.Context(), Work{Campaign: "c-1", Version: "v1"}, []byte("target")); err != nil {
+		t.Fatal(err)
+	}
+	c.reopen(0)
+	if b, err := c.hub.files.GetBytes(t.Context(), sum([]byte("target"))); err != nil || string(b) != "target" {
+		t.Errorf("%q, %v", b, err)
+	}
+	c.goes = func(string) bool { return false }
+	c.reopen(0)
+	if _, err := c.hub.files.GetInfo(t.Context(), sum([]byte("target"))); err == nil {
+		t.Error("it stays when its campaign is over")
+	}
 }
 
 // TestACampaignThatEnds stops its runs.
@@ -558,7 +610,8 @@ func TestASickMachine(t *testing.T) {
 	for name, sick := range map[string]error{"full disk": fmt.Errorf("write: %w", syscall.ENOSPC), "something else": errors.New("its switch does not answer")} {
 		t.Run(name, func(t *testing.T) {
 			c := newClass(t)
-			c.starts(&hand{name: "sick", times: times{lease: short.lease, beat: short.beat, retry: time.Hour}, makes: func(context.Context, model.WorkItem) error { return sick }})
+			slots := map[string]int{"full disk": 2, "something else": 1}[name]
+			c.starts(&hand{name: "sick", slots: slots, times: times{lease: short.lease, beat: short.beat, retry: time.Hour}, makes: func(context.Context, model.WorkItem) error { return sick }})
 			o := c.offer()
 			failed := make(chan error, 10)
 			var all sync.WaitGroup

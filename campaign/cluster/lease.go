@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
@@ -18,25 +19,29 @@ import (
 // health counts the runs in a row that failed on this machine for reasons that are not the
 // target's.
 type health struct {
+	enough func() // ends the taking of items
+
 	mu  sync.Mutex
 	bad int
 	why error // that it takes no more
 }
 
-// note notes how a run went, and says whether the machine takes more.
-func (h *health) note(err error) error {
+// note notes how a run went.
+func (h *health) note(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {
 		h.bad = 0
-		return h.why
+		return
 	}
-	if h.bad++; isFull(err) {
+	if h.bad++; isFull(err) || errors.Is(err, errGone) {
 		h.why = err
 	} else if h.bad >= maxFailures {
 		h.why = fmt.Errorf("%d runs in a row failed here, the last: %w", h.bad, err)
 	}
-	return h.why
+	if h.why != nil {
+		h.enough()
+	}
 }
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) }
@@ -58,23 +63,34 @@ func (r *Runner) take(ctx, takes context.Context, w Work, bench Bench, sick *hea
 		}
 		switch {
 		case err == nil:
-			if sick.note(r.make(ctx, bench, m)) != nil {
+			r.make(ctx, bench, m, sick)
+		case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDeleted):
+			c = nil
+			if r.isGone(takes, w.Campaign) { // else it is offered anew
+				sick.note(errGone)
 				return
 			}
-		case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDeleted):
-			c = nil // the campaign is over, which is told, or it is offered anew
 			pause(takes, time.Second)
-		case !errors.Is(err, jetstream.ErrNoMessages) && takes.Err() == nil:
+		case !errors.Is(err, jetstream.ErrNoMessages) && !errors.Is(err, nats.ErrTimeout) && takes.Err() == nil:
 			r.c.Log.Debug("no item", "err", err)
 			pause(takes, time.Second)
 		}
 	}
 }
 
+// isGone says whether a campaign is not offered any more.
+func (r *Runner) isGone(ctx context.Context, campaign string) bool {
+	kv, err := r.js.KeyValue(ctx, r.n.campaigns())
+	if err == nil {
+		_, err = kv.Get(ctx, campaign)
+	}
+	return errors.Is(err, jetstream.ErrKeyNotFound)
+}
+
 // make makes the run of an item and sends its record. The item goes back only when the result
-// is stored, so that a run is lost with no machine. The error is of this machine: where its
-// disk was full, another one makes the run.
-func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) error {
+// is stored, so that a run is lost with no machine. Where the disk of this one was full,
+// another one makes the run.
+func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg, sick *health) {
 	var w model.WorkItem
 	err := verify(r.authority, m.Subject(), m.Data(), m.Headers().Get(signatureHeader))
 	if err == nil {
@@ -83,7 +99,7 @@ func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) error {
 	if err != nil || w.Run != word(m.Subject(), 3) || w.Campaign != word(m.Subject(), 2) {
 		r.c.Log.Error("an item is not taken", "subject", m.Subject(), "err", err)
 		_ = m.TermWithReason("it is not taken") // if that is not heard, it comes again
-		return nil
+		return
 	}
 	rctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -92,16 +108,11 @@ func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) error {
 	if same := r.under[w.Run]; same != nil { // its lease ended while the broker was away
 		same.item = m
 		r.mu.Unlock()
-		return nil
+		r.doing(w, "")
+		return
 	}
 	r.under[w.Run] = u
 	r.mu.Unlock()
-	defer func() {
-		r.mu.Lock()
-		delete(r.under, w.Run)
-		r.mu.Unlock()
-		r.say(nil)
-	}()
 	r.say(nil)
 	r.doing(w, "")
 	renewed := make(chan struct{})
@@ -121,19 +132,18 @@ func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg) error {
 	why := context.Cause(rctx)
 	cancel(nil)
 	<-renewed
-	switch {
-	case stored:
-		r.acknowledge(u)
-		return failed
-	case errors.Is(why, errStopped), errors.Is(why, errOver): // nobody needs it
-		r.acknowledge(u)
-		return nil
-	case why != nil: // it says nothing of the machine
-		r.giveBack(u, w)
-		return nil
+	r.mu.Lock()
+	delete(r.under, w.Run) // before somebody gets it again
+	r.mu.Unlock()
+	if why == nil || stored { // else it was stopped, which says nothing of the machine
+		sick.note(failed)
 	}
-	r.giveBack(u, w)
-	return failed
+	if stored || errors.Is(why, errStopped) || errors.Is(why, errOver) { // nobody needs it any more
+		r.acknowledge(u)
+	} else {
+		r.giveBack(u, w)
+	}
+	r.say(nil)
 }
 
 // last is the item of a run as it was delivered last.
@@ -159,9 +169,15 @@ func (r *Runner) giveBack(u *underWay, w model.WorkItem) {
 	ctx, stop := context.WithTimeout(context.Background(), r.c.times.renewal())
 	defer stop()
 	m := r.last(u)
-	b, err := json.Marshal(back{w.Campaign, w.Run})
+	meta, err := m.Metadata()
 	if err == nil {
-		_, err = r.nc.RequestWithContext(ctx, r.n.subject("back", r.about.Name), b)
+		var b []byte
+		if b, err = json.Marshal(back{w.Campaign, w.Run, meta.Sequence.Stream, r.about.Instance}); err == nil {
+			var answer *nats.Msg
+			if answer, err = r.nc.RequestWithContext(ctx, r.n.subject("back", r.about.Name), b); err == nil && len(answer.Data) > 0 {
+				err = errors.New(string(answer.Data))
+			}
+		}
 	}
 	if err == nil {
 		return
@@ -189,7 +205,7 @@ func (r *Runner) renew(ctx context.Context, u *underWay) {
 }
 
 func (r *Runner) doing(w model.WorkItem, what string) {
-	b, err := json.Marshal(doing{Campaign: w.Campaign, What: what})
+	b, err := json.Marshal(doing{Campaign: w.Campaign, What: what, Instance: r.about.Instance})
 	if err == nil {
 		err = r.nc.Publish(r.n.subject("doing", r.about.Name, w.Run), b)
 	}
@@ -205,30 +221,38 @@ func (r *Runner) send(ctx context.Context, w model.WorkItem, dir string, failed 
 	if failed != nil {
 		res.Error = model.OneLine(failed.Error())
 	}
+	if dir != "" {
+		res.Record = w.Campaign + "/" + w.Run + "." + nuid.Next()
+	}
+	sent := dir == ""
 	for ctx.Err() == nil {
-		err := r.trySend(ctx, w, &res, dir)
+		var err error
+		if !sent {
+			err = r.sendRecord(ctx, res.Record, dir)
+			sent = err == nil
+		}
+		if err == nil {
+			err = r.sendResult(ctx, w, res)
+		}
 		if err == nil {
 			return true
 		}
 		r.c.Log.Warn("the record of a run was not sent; it is tried again", "run", w.Run, "err", err)
 		pause(ctx, time.Second)
 	}
+	r.takeBack(w, res)
 	return false
 }
 
-// trySend sends what was not sent yet.
-func (r *Runner) trySend(ctx context.Context, w model.WorkItem, res *result, dir string) (err error) {
-	if dir != "" && res.Record == "" {
-		records, err := r.js.ObjectStore(ctx, r.n.records(r.about.Name))
-		if err != nil {
-			return err
-		}
-		name := w.Campaign + "/" + w.Run + "." + nuid.Next()
-		if err := put(ctx, records, name, dir); err != nil {
-			return err
-		}
-		res.Record = name
+func (r *Runner) sendRecord(ctx context.Context, name, dir string) error {
+	records, err := r.js.ObjectStore(ctx, r.n.records(r.about.Name))
+	if err != nil {
+		return err
 	}
+	return put(ctx, records, name, dir)
+}
+
+func (r *Runner) sendResult(ctx context.Context, w model.WorkItem, res result) error {
 	b, err := json.Marshal(res)
 	if err != nil {
 		return err
@@ -238,4 +262,20 @@ func (r *Runner) trySend(ctx context.Context, w model.WorkItem, res *result, dir
 		return nil
 	}
 	return err
+}
+
+// takeBack removes a record that nobody waits for; it may not have come whole.
+func (r *Runner) takeBack(w model.WorkItem, res result) {
+	if res.Record == "" {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), r.c.times.renewal())
+	defer stop()
+	records, err := r.js.ObjectStore(ctx, r.n.records(r.about.Name))
+	if err == nil {
+		err = records.Delete(ctx, res.Record)
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		r.c.Log.Debug("a record that nobody needs stays until its campaign ends", "run", w.Run, "err", err)
+	}
 }

@@ -88,10 +88,13 @@ type result struct {
 type doing struct {
 	Campaign string `json:"campaign"`
 	What     string `json:"what"` // "": it took the run
+	Instance string `json:"instance"`
 }
 
 // back is a run that a runner gives back: it was stopped, or its disk is full.
 type back struct {
 	Campaign string `json:"campaign"`
 	Run      string `json:"run"`
+	Item     uint64 `json:"item"` // its place in the stream of items
+	Instance string `json:"instance"`
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,15 +28,19 @@ type Offer struct {
 
 	mu      sync.Mutex
 	known   map[string]chan outcome // by run that is awaited, or whose result came
-	took    map[string][]string     // by run: who took it, in order
+	took    map[string][]taker      // by run: who took it, in order
 	settled map[string]bool         // runs whose outcome was taken
 }
 
 // outcome is how a run ended: by a result, or given up.
 type outcome struct {
 	result
-	givenUp bool
+	givenUp  bool
+	advisory uint64 // of that
 }
+
+// taker is a runner that took a run.
+type taker struct{ name, instance string }
 
 // Offer tells the runners of a campaign. A campaign that was offered before, by a daemon
 // that ended since, goes on: so do its runs.
@@ -43,7 +48,7 @@ func (h *Hub) Offer(ctx context.Context, w Work, archive []byte) (*Offer, error)
 	if !token.MatchString(w.Campaign) {
 		return nil, fmt.Errorf("campaign %q cannot be offered", w.Campaign)
 	}
-	o := &Offer{h: h, w: w, slots: newSlots(), known: map[string]chan outcome{}, took: map[string][]string{}, settled: map[string]bool{}}
+	o := &Offer{h: h, w: w, slots: newSlots(), known: map[string]chan outcome{}, took: map[string][]taker{}, settled: map[string]bool{}}
 	var err error
 	if len(archive) > 0 {
 		if o.w.Archive, err = h.keep(ctx, archive); err != nil {
@@ -62,7 +67,7 @@ func (h *Hub) Offer(ctx context.Context, w Work, archive []byte) (*Offer, error)
 	h.mu.Unlock()
 	err = h.read(ctx, o) // what was made counts more than what was given up
 	for _, g := range early {
-		h.done.Go(func() { h.giveUp(w.Campaign, g) })
+		h.beside.run(func() { h.giveUp(w.Campaign, g) })
 	}
 	var b []byte
 	if err == nil {
@@ -108,24 +113,33 @@ func readResult(subject string, data []byte) (r result) {
 // Slot waits until a runner has room for one more run.
 func (o *Offer) Slot(ctx context.Context) (give func(), err error) { return o.slots.take(ctx) }
 
-// taken notes that a runner took a run.
-func (o *Offer) taken(run, runner string) {
+// taken notes that a runner took a run. One that gets it again after an outage is counted once.
+func (o *Offer) taken(run string, by taker) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.took[run] = append(o.took[run], runner)
+	if !slices.Contains(o.took[run], by) {
+		o.took[run] = append(o.took[run], by)
+	}
+}
+
+// leaves notes that a runner gave a run back in good order.
+func (o *Offer) leaves(run, instance string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.took[run] = slices.DeleteFunc(o.took[run], func(t taker) bool { return t.instance == instance })
+}
+
+// takers is how many took a run and did not end it, as far as this daemon heard.
+func (o *Offer) takers(run string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.took[run])
 }
 
 func (o *Offer) awaits(run string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.known[run] != nil
-}
-
-// has says whether a runner is among those that took a run.
-func (o *Offer) has(run, runner string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Contains(o.took[run], runner)
 }
 
 // channel is where the outcome of a run comes; it holds one. The caller holds mu.
@@ -164,20 +178,31 @@ func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check fun
 	if _, err := os.Lstat(dir); err == nil {
 		return true, nil
 	}
-	o.mu.Lock()
-	c := o.channel(w.Run)
-	o.mu.Unlock()
-	out, err := o.await(ctx, w, c)
-	if err != nil {
-		return false, err
-	}
-	if out.Record != "" && !out.givenUp {
-		if err = o.bring(ctx, w, out, dir, check); err != nil {
-			err = fmt.Errorf("the record that runner %s sent: %w", out.runner, err)
-		}
-		if ctx.Err() != nil || errors.Is(err, model.ErrFull) { // it stays for the next try
+	var out outcome
+	for {
+		o.mu.Lock()
+		c := o.channel(w.Run)
+		o.mu.Unlock()
+		if out, err = o.await(ctx, w, c); err != nil {
 			return false, err
 		}
+		if out.Record == "" || out.givenUp {
+			break
+		}
+		err = o.bring(ctx, w, out, dir, check)
+		if errors.Is(err, errVersion) { // of before an upgrade: it is made again
+			if err := o.discard(ctx, w.Run, out.result); err != nil {
+				return false, err
+			}
+			continue
+		}
+		if err != nil {
+			err = fmt.Errorf("the record that runner %s sent: %w", out.runner, err)
+		}
+		if ctx.Err() != nil || errors.Is(err, model.ErrFull) { // the campaign ends
+			return false, err
+		}
+		break
 	}
 	o.settle(w.Run, out)
 	switch {
@@ -191,6 +216,11 @@ func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check fun
 		return false, fmt.Errorf("runner %s sent no record and no reason", out.runner)
 	}
 	return true, nil
+}
+
+// discard removes a result with its record, as if it had not come.
+func (o *Offer) discard(ctx context.Context, run string, r result) error {
+	return errors.Join(o.h.results.Purge(ctx, jetstream.WithPurgeSubject(o.h.n.subject("result", o.w.Campaign, run, r.runner))), o.h.forget(ctx, r))
 }
 
 // await hands a run out and waits for its outcome. From time to time it looks whether the
@@ -213,7 +243,11 @@ func (o *Offer) await(ctx context.Context, w model.WorkItem, c chan outcome) (ou
 func (o *Offer) whyGivenUp(run string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	who := strings.Join(o.took[run], ", ")
+	var names []string
+	for _, t := range o.took[run] {
+		names = append(names, t.name)
+	}
+	who := strings.Join(names, ", ")
 	delete(o.took, run)
 	if who == "" {
 		who = "their names were not heard"
@@ -281,6 +315,9 @@ func isSecond(err error) bool {
 	return errors.As(err, &api) && strings.Contains(api.Description, "per subject")
 }
 
+// Coming begins the names of folders of records that are not there yet.
+const Coming = ".coming-"
+
 // tries is how often a record is asked for, if the broker does not give it, and after how long
 // again; bringTime bounds each.
 const (
@@ -314,7 +351,7 @@ func (o *Offer) bring(ctx context.Context, w model.WorkItem, out outcome, dir st
 func (o *Offer) tryBring(ctx context.Context, w model.WorkItem, out outcome, dir string, check func(string) error) (refused bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bringTime)
 	defer cancel()
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".coming-*")
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), Coming+"*")
 	if err != nil {
 		return false, err
 	}
@@ -327,7 +364,11 @@ func (o *Offer) tryBring(ctx context.Context, w model.WorkItem, out outcome, dir
 	if err != nil {
 		return false, err
 	}
-	if err := errors.Join(unpack(object, tmp, forOwner), object.Close(), object.Error()); err != nil {
+	err = unpack(object, tmp, forOwner)
+	if err == nil { // to its end, or else its digest is not checked
+		_, err = io.Copy(io.Discard, object)
+	}
+	if err := errors.Join(err, object.Close(), object.Error()); err != nil {
 		return false, err
 	}
 	if err := errors.Join(isOf(w, o.w.Version, tmp), check(tmp)); err != nil {
@@ -346,22 +387,37 @@ func (o *Offer) settle(run string, out outcome) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()
 	h := o.h
+	second := o.close(run, !out.givenUp)
 	errs := []error{
+		h.forget(ctx, second),
 		h.items.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("item", o.w.Campaign, run))),
 		h.results.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("result", o.w.Campaign, run, "*"))),
 		h.stopRuns(o.w.Campaign, run, out.Instance),
 		h.forget(ctx, out.result),
 	}
+	if out.givenUp {
+		errs = append(errs, h.dropAdvisory(ctx, out.advisory))
+	}
 	if err := errors.Join(errs...); err != nil {
 		h.c.Log.Warn("what is stored of a run stays until its campaign ends", "run", run, "err", err)
 	}
+}
+
+// close takes no more outcomes of a run, and returns one that came meanwhile.
+func (o *Offer) close(run string, forget bool) (second result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	select {
+	case out := <-o.known[run]:
+		second = out.result
+	default:
+	}
 	o.settled[run] = true
 	delete(o.known, run)
-	if !out.givenUp {
+	if forget {
 		delete(o.took, run)
 	}
+	return second
 }
 
 // forget removes the record of a result from the broker.
@@ -411,7 +467,7 @@ func (h *Hub) heardResult(m jetstream.Msg) {
 	if o != nil && !o.isSettled(run) { // the one that came first, read again
 		return
 	}
-	h.done.Go(func() {
+	h.beside.run(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, callTime)
 		defer cancel()
 		if err := errors.Join(h.results.Purge(ctx, jetstream.WithPurgeSubject(subject)), h.forget(ctx, r)); err != nil {
@@ -455,11 +511,11 @@ func (h *Hub) heardGivenUp(m jetstream.Msg) {
 		return
 	}
 	h.mu.Unlock()
-	h.done.Go(func() { h.giveUp(a.Consumer, g) })
+	h.beside.run(func() { h.giveUp(a.Consumer, g) })
 }
 
-// giveUp tells the campaign, unless the item or a result is there: then it was made after
-// all. It tries until the broker answers; only then the advisory goes.
+// giveUp tells the campaign, unless the run was made after all. It tries until the broker
+// answers.
 func (h *Hub) giveUp(campaign string, g giveUp) {
 	for h.ctx.Err() == nil {
 		err := h.tryGiveUp(campaign, g)
@@ -476,22 +532,42 @@ func (h *Hub) tryGiveUp(campaign string, g giveUp) error {
 	defer cancel()
 	h.mu.Lock()
 	o := h.offers[campaign]
+	if o == nil && h.c.Goes(campaign) {
+		h.early[campaign] = append(h.early[campaign], g)
+		h.mu.Unlock()
+		return nil
+	}
 	h.mu.Unlock()
 	item, err := h.items.GetMsg(ctx, g.item)
-	if err == nil && o != nil {
-		run := word(item.Subject, 3)
-		_, err = h.results.GetLastMsgForSubject(ctx, h.n.subject("result", campaign, run, "*"))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			o.tell(run, outcome{givenUp: true})
-		}
+	if errors.Is(err, jetstream.ErrMsgNotFound) || o == nil {
+		return h.dropAdvisory(ctx, g.advisory)
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+	if err != nil {
 		return err
 	}
-	if err := h.givenUp.DeleteMsg(ctx, g.advisory); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+	run := word(item.Subject, 3)
+	_, err = h.results.GetLastMsgForSubject(ctx, h.n.subject("result", campaign, run, "*"))
+	switch {
+	case err == nil:
+		return h.dropAdvisory(ctx, g.advisory)
+	case !errors.Is(err, jetstream.ErrMsgNotFound):
 		return err
+	case o.takers(run) > 0 && o.takers(run) < maxTakers: // leases ended in outages, and no runner with them
+		return errors.Join(h.again(ctx, item), h.dropAdvisory(ctx, g.advisory))
 	}
-	return nil
+	if !o.tell(run, outcome{givenUp: true, advisory: g.advisory}) {
+		return h.dropAdvisory(ctx, g.advisory)
+	}
+	return nil // it is dropped when the outcome is taken
+}
+
+func (h *Hub) dropAdvisory(ctx context.Context, seq uint64) error {
+	err := h.givenUp.DeleteMsg(ctx, seq)
+	var api *jetstream.APIError
+	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.As(err, &api) && api.Code == 404 {
+		return nil
+	}
+	return err
 }
 
 // full makes an error of a full disk one that the campaign knows.

@@ -127,6 +127,8 @@ func unpackFile(root *os.Root, h *tar.Header, r io.Reader, mode fs.FileMode) err
 	return err
 }
 
+var errVersion = errors.New("another version")
+
 // isOf says whether the record in a folder is of a run, made by a version.
 func isOf(w model.WorkItem, version, dir string) error {
 	var meta model.RunMeta
@@ -160,7 +162,7 @@ func isOf(w model.WorkItem, version, dir string) error {
 	case !bytes.Equal(asked, made):
 		return errors.New("it is of another scenario than the one that was asked for")
 	case meta.Version != version:
-		return fmt.Errorf("it was made by netsplit %s, and this is %s", meta.Version, version)
+		return fmt.Errorf("%w: it was made by netsplit %s, and this is %s", errVersion, meta.Version, version)
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ var (
 	errStopped = errors.New("the daemon needs this run no more")
 	errOver    = errors.New("the campaign is over")
 	errAnew    = errors.New("the campaign is offered anew")
+	errGone    = errors.New("the campaign is not offered any more")
 )
 
 // Join connects to the broker. It fails only where trying again is of no use: a broker that
@@ -319,7 +320,10 @@ func (r *Runner) offers(ctx context.Context) {
 		}
 		err := r.workFor(cctx, *next)
 		mu.Lock()
-		if err != nil && cctx.Err() == nil {
+		switch {
+		case errors.Is(err, errGone): // the end was told while this runner was away
+			delete(offered, next.Campaign)
+		case err != nil && cctx.Err() == nil:
 			tried[next.Campaign] = time.Now()
 		}
 		over[next.Campaign](nil)
@@ -366,13 +370,16 @@ func (r *Runner) workFor(ctx context.Context, w Work) error {
 	defer bench.Close()
 	r.say(func(a *model.Runner) { a.State, a.Reason, a.Slots = model.RunnerReady, "", bench.Slots() })
 	var slots sync.WaitGroup
-	var sick health
 	takes, enough := context.WithCancel(ctx)
 	defer enough()
+	sick := health{enough: enough}
 	for range bench.Slots() {
-		slots.Go(func() { r.take(ctx, takes, w, bench, &sick); enough() }) // one ends all: the machine is sick
+		slots.Go(func() { r.take(ctx, takes, w, bench, &sick) })
 	}
 	slots.Wait()
+	if errors.Is(sick.why, errGone) {
+		return errGone
+	}
 	if sick.why != nil && ctx.Err() == nil {
 		r.say(func(a *model.Runner) {
 			a.State, a.Slots, a.Reason = model.RunnerUnfit, 0, model.OneLine(sick.why.Error())
@@ -446,7 +453,11 @@ func (s supplies) Software(ctx context.Context, set, dir string) error {
 		return err
 	}
 	hash := sha256.New()
-	if err := errors.Join(unpack(io.TeeReader(object, hash), dir, forAll), object.Close(), object.Error()); err != nil {
+	err = unpack(io.TeeReader(object, hash), dir, forAll)
+	if err == nil { // to its end
+		_, err = io.Copy(hash, object)
+	}
+	if err := errors.Join(err, object.Close(), object.Error()); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != a.Hash {

@@ -32,7 +32,6 @@ func TestARunnerThatLies(t *testing.T) {
 		"another run":      {func(_ string, m *model.RunMeta) { m.Run = "c-1-r0009" }, "it is of run c-1-r0009"},
 		"another campaign": {func(_ string, m *model.RunMeta) { m.Campaign = "c-9" }, "campaign c-9"},
 		"another scenario": {func(_ string, m *model.RunMeta) { m.Scenario.Seed = 99 }, "another scenario"},
-		"another version":  {func(_ string, m *model.RunMeta) { m.Version = "v9" }, "v9"},
 		"a replay":         {func(_ string, m *model.RunMeta) { m.ReplayOf = "c-0-r0001" }, "it is of run"},
 	} {
 		t.Run(name, func(t *testing.T) {

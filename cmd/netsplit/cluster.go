@@ -22,6 +22,7 @@ import (
 
 // clusterFlags say whether runners make the runs of a daemon, and how they reach it.
 type clusterFlags struct {
+	on       bool
 	address  string
 	existing cluster.Existing
 }
@@ -30,8 +31,8 @@ type clusterFlags struct {
 const clusterPort = 7072
 
 func (f *clusterFlags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.address, "cluster", "", fmt.Sprintf("have runners make the runs (netsplit runner): HOST:PORT for them to join at, or the URL of an existing NATS server with JetStream; alone: 127.0.0.1:%d", clusterPort))
-	s.Lookup("cluster").NoOptDefVal = fmt.Sprintf("127.0.0.1:%d", clusterPort)
+	s.BoolVar(&f.on, "cluster", false, fmt.Sprintf("have runners make the runs (netsplit runner); they join at --cluster-address, which is 127.0.0.1:%d", clusterPort))
+	s.StringVar(&f.address, "cluster-address", "", "have runners make the runs: HOST:PORT for them to join at, or the URL of an existing NATS server with JetStream")
 	registerExisting(s, &f.existing)
 }
 
@@ -46,9 +47,12 @@ func registerExisting(s *pflag.FlagSet, e *cluster.Existing) {
 
 // config is nil where the daemon makes the runs itself.
 func (f *clusterFlags) config(testbed string) (*cluster.Config, error) {
+	if f.on && f.address == "" {
+		f.address = fmt.Sprintf("127.0.0.1:%d", clusterPort)
+	}
 	if f.address == "" {
 		if f.existing != (cluster.Existing{}) {
-			return nil, usage("--cluster-* are about an existing NATS server: give its URL with --cluster")
+			return nil, usage("--cluster-name, -credentials, -ca, -cert and -key are about an existing NATS server: give its URL with --cluster-address")
 		}
 		return nil, nil
 	}
@@ -57,10 +61,10 @@ func (f *clusterFlags) config(testbed string) (*cluster.Config, error) {
 	}
 	if !isURL(f.address) {
 		if _, _, err := net.SplitHostPort(f.address); err != nil {
-			return nil, usage("--cluster %s: %w: use HOST:PORT, or the URL of a NATS server", f.address, err)
+			return nil, usage("--cluster-address %s: %w: use HOST:PORT, or the URL of a NATS server", f.address, err)
 		}
 		if f.existing != (cluster.Existing{}) {
-			return nil, usage("--cluster-* are about an existing NATS server, and --cluster %s is an address of this daemon's own", f.address)
+			return nil, usage("--cluster-name, -credentials, -ca, -cert and -key are about an existing NATS server, and --cluster-address %s is one of this daemon's own", f.address)
 		}
 	}
 	return &cluster.Config{Address: f.address, Existing: f.existing}, nil
@@ -85,7 +89,7 @@ there:
 
   netsplit runner --join FILE
 
-An earlier invitation of the same name is void. netsplit cluster revoke withdraws one.`,
+An earlier invitation of the same name is void from then on. netsplit cluster revoke withdraws one.`,
 		Example: "  netsplit cluster invite rack2 --address 192.0.2.7:7072 -f rack2.join",
 		RunE: func(c *cobra.Command, args []string) error {
 			a := cluster.Authority{Dir: filepath.Join(runsDir, campaign.ClusterDir)}

@@ -49,7 +49,12 @@ func TestDocumentedCommands(t *testing.T) {
 			default:
 				checked++
 				c.InitDefaultHelpFlag()
-				if err := c.ParseFlags(rest); err != nil && err != pflag.ErrHelp {
+				if err := c.ParseFlags(rest); err == nil {
+					// Prose may leave arguments out; a command that takes none may get none.
+					if args := c.Flags().Args(); c.Args != nil && c.Args(c, nil) == nil && c.Args(c, args) != nil {
+						t.Errorf("%s: netsplit %s: %v", path, m[1], c.Args(c, args))
+					}
+				} else if err != pflag.ErrHelp {
 					t.Errorf("%s: netsplit %s: %v", path, m[1], err)
 				}
 			}

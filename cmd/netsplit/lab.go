@@ -135,7 +135,8 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 
 // labsFlag says how many runs are made at once.
 func labsFlag(f *pflag.FlagSet, labs *int) {
-	f.IntVar(labs, "labs", 1, "labs used at once; of a daemon with runners: runs at once, by default as many as they have")
+	f.IntVar(labs, "labs", 1, "labs used at once (default 1); of a daemon with runners: runs at once (default: as many as they have room for)")
+	f.Lookup("labs").DefValue = "0" // said in the text
 }
 
 // leaveLabs leaves the number to the daemon, unless it was given.

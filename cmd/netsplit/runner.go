@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,14 +42,16 @@ drives the switches and hosts of that file in their place. Software that this ma
 lacks comes from the daemon's cache. Records of runs go to the daemon; nothing of them
 stays here.
 
-Campaigns can ask for words (netsplit campaign --needs). A runner has the words lab and
-root, or testbed, and those of --has.
+Campaigns can ask for words (netsplit campaign --needs). A runner has the word lab or
+testbed, root if it is root, and those of --has.
 
 When it is stopped, or killed, its runs are made by other runners. A daemon that is away
 is waited for.`,
-		Example: "  netsplit runner --join rack2.join --labs 4",
+		Example: "  netsplit runner --join rack2.join --labs 4\n  netsplit runner --join rack7.join --testbed rack7.yaml --openflow 192.0.2.8:6653",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := counts(c, "labs"); err != nil {
+			if !c.Flags().Changed("labs") {
+				f.labs = max(runtime.NumCPU()/2, 1)
+			} else if err := counts(c, "labs"); err != nil {
 				return err
 			}
 			return f.run(c)
@@ -57,9 +61,9 @@ is waited for.`,
 	s.StringVar(&f.join, "join", "", "file with the invitation, or URL of the NATS server that the daemon uses")
 	s.StringVar(&f.name, "name", "", "with a URL: name of this runner (default: that of the machine)")
 	s.StringVar(&f.dir, "dir", "runner", "folder for runs under way")
-	s.IntVar(&f.labs, "labs", max(runtime.NumCPU()/2, 1), "labs at once, at most")
+	s.IntVar(&f.labs, "labs", 0, "labs at once, at most (default: half as many as the machine has cores)")
 	s.StringVar(&f.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
-	s.StringVar(&f.openflow, "openflow", "127.0.0.1:0", "address that switches connect to; port 0: a free one, for labs")
+	s.StringVar(&f.openflow, "openflow", "127.0.0.1:0", "address that switches connect to; with --testbed give one that they reach, such as 192.0.2.8:6653")
 	s.StringSliceVar(&f.has, "has", nil, "further words that campaigns can ask for, such as hardware-switch")
 	registerExisting(s, &f.existing)
 	f.switches.register(s)
@@ -75,6 +79,9 @@ func (f *runnerFlags) run(c *cobra.Command) error {
 	tb, tlsConf, datapaths, err := d.load()
 	if err != nil {
 		return err
+	}
+	if _, port, _ := net.SplitHostPort(f.openflow); tb != nil && port == "0" {
+		return usage("give --openflow HOST:PORT, and point the switches of testbed %s at it", tb.Name)
 	}
 	conf := cluster.RunnerConfig{Existing: f.existing, Log: newLog(c.ErrOrStderr(), f.verbose),
 		About: model.Runner{Name: f.name, Version: version, Cores: runtime.NumCPU(), Memory: machineMemory(), Root: os.Geteuid() == 0, Labs: f.labs, Has: f.has, Software: software.Sets(), State: model.RunnerIdle}}
@@ -132,6 +139,9 @@ func (f *runnerFlags) run(c *cobra.Command) error {
 	}
 	if cerr := service.Close(); err == nil {
 		err = cerr
+	}
+	if errors.Is(err, cluster.ErrRefused) {
+		return usage("%w", err)
 	}
 	return err
 }

@@ -122,8 +122,8 @@ func serveCommand() *cobra.Command {
 		Long: `Runs the OpenFlow controller and the REST API until it is told to stop.
 
 With --testbed it drives the switches and hosts of that file; point the switches
-at --openflow (ovs-vsctl set-controller BRIDGE tcp:ADDRESS:PORT). Without, each
-campaign makes its own labs on this machine, as root.
+at --openflow (ovs-vsctl set-controller BRIDGE tcp:ADDRESS:PORT). Without --testbed
+and --cluster, each campaign makes its own labs on this machine, as root.
 
 A testbed with "backend: nftables" needs no switch: its hosts drop packets
 themselves (docs/without-a-switch.md). It allows partitions by hand, no campaigns.
@@ -131,8 +131,9 @@ themselves (docs/without-a-switch.md). It allows partitions by hand, no campaign
 With --tls-cert, --tls-key and --tls-ca switches connect by TLS (ssl: in place of
 tcp:) and must show a certificate that --tls-ca signed; ovs-pki makes all of them.
 
-With --cluster runners on other machines make the runs (docs/runners.md): invite them
-with netsplit cluster invite.
+With --cluster or --cluster-address the daemon makes no runs and needs no root: runners
+make them, on this machine or on others (docs/runners.md). Invite them with netsplit
+cluster invite.
 
 The API requires credentials. Commands of the daemon's own user and of root need
 none: they use a Unix socket (--socket), where the kernel identifies the user.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,7 @@ func newTeam(t *testing.T) *team {
 }
 
 func (e *team) serve(address string) {
-	e.d = harness.Serve(e.T, "--cluster="+address, "--runs-dir", e.dir, "--listen", "127.0.0.1:0")
+	e.d = harness.Serve(e.T, "--cluster-address", address, "--runs-dir", e.dir, "--listen", "127.0.0.1:0")
 }
 
 func (e *team) invitation(name string) string {
@@ -176,8 +177,54 @@ func TestWhatARunnerLacksIsSaid(t *testing.T) {
 	if r := harness.Run(t, "runner", "--join", file, "--dir", t.TempDir()); r.Code != 2 || !strings.Contains(r.Stderr, "chmod 600") {
 		t.Errorf("an invitation that others can read: %s", r)
 	}
-	if r := m2.Wait(t, time.Minute); r.Code != 1 || !strings.Contains(r.Stderr, "refuses this runner") {
+	if r := m2.Wait(t, time.Minute); r.Code != 2 || !strings.Contains(r.Stderr, "refuses this runner") {
 		t.Errorf("one that is not invited any more: %s", r)
+	}
+	m1.Signal(t, syscall.SIGTERM)
+	if r := m1.Wait(t, time.Minute); r.Code != 0 {
+		t.Errorf("%s", r)
+	}
+}
+
+// TestARunnerWithATestbed drives the switch and the hosts of a testbed of its own.
+func TestARunnerWithATestbed(t *testing.T) {
+	e := newTeam(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free
+	if err != nil {
+		t.Fatal(err)
+	}
+	openflow := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name, file := fmt.Sprintf("rack%d", os.Getpid()), filepath.Join(e.dir, "rack.yaml")
+	defer func() {
+		if r := harness.Run(t, "lab", "down", name); r.Code != 0 {
+			t.Errorf("%s", r)
+		}
+	}()
+	if r := harness.Run(t, "lab", "up", name, "--hosts", "n1,n2,n3,c1", "--controller", "tcp:"+openflow, "--testbed", file); r.Code != 0 {
+		t.Fatalf("%s", r)
+	}
+	target := e.d.Upload("../targets/gossip/target.yaml")
+	m1 := e.joins("m1", "--testbed", file, "--openflow", openflow)
+	c := e.begins(wire.CampaignSpec{Target: target, Strategy: "random", Clean: 1, Runs: 3, Seed: 5, Needs: []string{"testbed"}})
+	e.until(3*time.Minute, c.ID, "it is done", func(c wire.Campaign) bool { return c.State == string(model.CampaignDone) })
+	runs := harness.Records(t, e.dir, c.ID)
+	cut := 0
+	for _, r := range runs {
+		if r.Lab != name {
+			t.Errorf("%s was made on %q", r.Run, r.Lab)
+		}
+		if r.Proof != nil && r.Proof.Wanted > 0 {
+			cut++
+			if r.Proof.Leaked > 0 || !r.Proof.LeakKnown {
+				t.Errorf("%s: %+v", r.Run, r.Proof)
+			}
+		}
+	}
+	if len(runs) < 4 || cut == 0 {
+		t.Errorf("%d runs, %d with a cut that kept packets: %s", len(runs), cut, harness.Verdicts(runs))
 	}
 	m1.Signal(t, syscall.SIGTERM)
 	if r := m1.Wait(t, time.Minute); r.Code != 0 {

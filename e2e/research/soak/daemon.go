@@ -64,7 +64,7 @@ func (d *daemon) start(ctx context.Context) error {
 	defer log.Close()
 	args := []string{"serve", "--runs-dir", d.runs(), "--socket", d.socket, "--listen", d.listen[0], "--openflow", d.listen[1]}
 	if d.runners > 0 {
-		args = append(args, "--cluster="+d.listen[2])
+		args = append(args, "--cluster-address", d.listen[2])
 	}
 	d.cmd = exec.Command(d.binary(), args...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
