@@ -137,6 +137,9 @@ func (m *Manager) startOVS(ctx context.Context, o *ovs) error {
 	return nil
 }
 
+// lockTime is how long a killed database may take to give its lock back.
+const lockTime = 5 * time.Second
+
 func (m *Manager) daemon(ctx context.Context, name string, args ...string) error {
 	dir := m.ownOVSDir()
 	path, err := lookDaemon(name)
@@ -146,8 +149,15 @@ func (m *Manager) daemon(ctx context.Context, name string, args ...string) error
 	args = append(args, "--pidfile="+filepath.Join(dir, "run", name+".pid"), "--log-file="+filepath.Join(dir, "log", name+".log"),
 		"--detach", "-vconsole:off", "-vsyslog:off")
 	// Through env(1) for the variables by which ownDaemons knows them again.
-	_, err = run(ctx, "env", append([]string{"OVS_RUNDIR=" + filepath.Join(dir, "run"), "OVS_DBDIR=" + filepath.Join(dir, "db"),
-		"OVS_LOGDIR=" + filepath.Join(dir, "log"), path}, args...)...)
+	args = append([]string{"OVS_RUNDIR=" + filepath.Join(dir, "run"), "OVS_DBDIR=" + filepath.Join(dir, "db"), "OVS_LOGDIR=" + filepath.Join(dir, "log"), path}, args...)
+	// A process that was killed shows no environment any more, by which ownDaemons knows it,
+	// some time before it gives its lock back.
+	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		_, err = run(ctx, "env", args...)
+		if err == nil || !strings.Contains(err.Error(), "failed to lock") || time.Since(start) > lockTime || ctx.Err() != nil {
+			break
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("lab: cannot start Open vSwitch (log in %s): %w", filepath.Join(dir, "log"), err)
 	}
