@@ -1,0 +1,363 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"netsplit/model"
+	"netsplit/record/rundir"
+)
+
+func TestARunnerThatIsKilled(t *testing.T) {
+	c := newClass(t)
+	took := make(chan string, 10)
+	m1 := c.starts(&hand{name: "m1", makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		<-ctx.Done()
+		return ctx.Err()
+	}})
+	o := c.offer()
+	ends := make(chan error)
+	var m model.RunMeta
+	go func() {
+		var err error
+		m, err = c.one(t.Context(), o, item(1))
+		ends <- err
+	}()
+	<-took
+	c.starts(&hand{name: "m2"})
+	m1.dies()
+	if err := <-ends; err != nil || m.Lab != "m2" {
+		t.Errorf("the run of a runner that was killed: made by %q, %v", m.Lab, err)
+	}
+	c.until("it is told that the runner is gone", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return slices.ContainsFunc(c.changes, func(r model.Runner) bool { return r.Name == "m1" && r.State == model.RunnerGone })
+	})
+}
+
+// TestARunnerThatIsStopped gives its run back, so that nobody waits for the end of its lease.
+func TestARunnerThatIsStopped(t *testing.T) {
+	c := newClass(t)
+	c.hub.c.times.lease = time.Hour
+	took := make(chan string, 10)
+	m1 := c.starts(&hand{name: "m1", makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		<-ctx.Done()
+		return ctx.Err()
+	}})
+	o := c.offer()
+	ends := make(chan error)
+	go func() {
+		_, err := c.one(t.Context(), o, item(1))
+		ends <- err
+	}()
+	<-took
+	c.starts(&hand{name: "m2"})
+	m1.end()
+	select {
+	case err := <-ends:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("nobody made the run that was given back")
+	}
+}
+
+// TestADaemonThatIsKilled: what runners make meanwhile is not lost, and not made twice.
+func TestADaemonThatIsKilled(t *testing.T) {
+	for _, before := range []bool{true, false} { // the run ends before, or after the next daemon starts
+		t.Run(fmt.Sprint("ends before the next daemon ", before), func(t *testing.T) {
+			c := newClass(t)
+			took, goOn := make(chan string, 10), make(chan struct{})
+			c.starts(&hand{name: "m1", makes: func(ctx context.Context, w model.WorkItem) error {
+				took <- w.Run
+				select {
+				case <-goOn:
+				case <-ctx.Done():
+				}
+				return ctx.Err()
+			}})
+			o := c.offer()
+			ctx, dies := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = c.one(ctx, o, item(1))
+			}()
+			<-took
+			dies()
+			<-ended
+			o.Leave()
+			if before {
+				close(goOn)
+				c.until("it is made", func() bool { return len(c.makers("c-1-r0001")) == 1 })
+			}
+			c.reopen(2 * short.lease)
+			o = c.offer()
+			if !before {
+				go func() {
+					time.Sleep(short.lease)
+					close(goOn)
+				}()
+			}
+			m, err := c.one(t.Context(), o, item(1))
+			if err != nil || m.Lab != "m1" || len(c.makers("c-1-r0001")) != 1 {
+				t.Errorf("made by %v, the record is of %q, %v", c.makers("c-1-r0001"), m.Lab, err)
+			}
+			// A daemon that was killed between the record and its store asks again.
+			if m, err = c.one(t.Context(), o, item(1)); err != nil || m.Lab != "m1" || len(c.makers("c-1-r0001")) != 1 {
+				t.Errorf("asked again it is made by %v, %v", c.makers("c-1-r0001"), err)
+			}
+		})
+	}
+}
+
+// TestADaemonThatIsAwayForLong: leases ended meanwhile, so a run may be made twice, by the
+// runner that has it and by one that is idle. It counts once, and no runner makes a run beside
+// itself.
+func TestADaemonThatIsAwayForLong(t *testing.T) {
+	c := newClass(t)
+	took, goOn := make(chan string, 10), make(chan struct{})
+	c.starts(&hand{name: "m1", slots: 2, makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		<-goOn
+		return nil
+	}})
+	o := c.offer()
+	ctx, dies := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = c.one(ctx, o, item(1))
+	}()
+	<-took
+	c.starts(&hand{name: "m2"})
+	dies()
+	<-ended
+	o.Leave()
+	c.reopen(2 * short.lease)
+	o = c.offer()
+	time.AfterFunc(2*short.lease, func() { close(goOn) })
+	m, err := c.one(t.Context(), o, item(1))
+	if err != nil || m.Run != "c-1-r0001" {
+		t.Errorf("made by %q, %v", m.Lab, err)
+	}
+	<-goOn
+	if len(took) > 0 {
+		t.Error("the runner that has the run took it once more")
+	}
+	c.until("nothing but one record is left", func() bool { return len(c.left()) == 0 })
+	var kept model.RunMeta
+	if err := rundir.ReadJSON(filepath.Join(c.record("c-1-r0001"), rundir.MetaFile), &kept); err != nil || kept.Lab != m.Lab {
+		t.Errorf("the record is now of %q and was of %q, %v", kept.Lab, m.Lab, err)
+	}
+}
+
+// TestARunThatEndsItsRunners is given up after three of them, and the others are told who
+// they were. Another run is made.
+func TestARunThatEndsItsRunners(t *testing.T) {
+	c := newClass(t)
+	o := c.offer()
+	var hands []*hand
+	for n := range 4 {
+		h := &hand{name: fmt.Sprint("m", n)}
+		h.makes = func(ctx context.Context, w model.WorkItem) error {
+			if w.Run == "c-1-r0001" {
+				h.r.nc.Close()
+				go h.end()
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		hands = append(hands, h)
+	}
+	ends := make(chan error)
+	go func() {
+		_, err := c.one(t.Context(), o, item(1))
+		ends <- err
+	}()
+	for _, h := range hands {
+		c.starts(h)
+	}
+	err := <-ends
+	if !errors.Is(err, ErrGivenUp) || !strings.Contains(fmt.Sprint(err), "3 runners") || len(regexp.MustCompile(`\bm[0-3]\b`).FindAllString(fmt.Sprint(err), -1)) != 3 {
+		t.Errorf("a run that ends its runners: %v", err)
+	}
+	if _, err := c.one(t.Context(), o, item(2)); err != nil {
+		t.Errorf("another run: %v", err)
+	}
+	o.End()
+	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
+}
+
+// TestTwoMakeOneRun: the first lost touch, and was thought dead. One result counts.
+func TestTwoMakeOneRun(t *testing.T) {
+	c := newClass(t)
+	o := c.offer()
+	took := make(chan string, 10)
+	c.starts(&hand{name: "m1", times: times{lease: time.Hour, beat: short.beat, retry: short.retry}, makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		for len(c.makers(w.Run)) == 0 && w.Run == "c-1-r0001" {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return nil // and does not hear that it should stop
+	}})
+	ends := make(chan error)
+	var m model.RunMeta
+	go func() {
+		var err error
+		m, err = c.one(t.Context(), o, item(1))
+		ends <- err
+	}()
+	<-took
+	c.starts(&hand{name: "m2"})
+	if err := <-ends; err != nil {
+		t.Error(err)
+	}
+	first := m.Lab
+	c.until("the first has ended it, too", func() bool { return len(c.makers("c-1-r0001")) == 2 })
+	c.until("what it brought is removed", func() bool { return len(c.left()) == 0 })
+	if _, err := c.one(t.Context(), o, item(2)); err != nil {
+		t.Error(err)
+	}
+	if err := rundir.ReadJSON(filepath.Join(c.record("c-1-r0001"), rundir.MetaFile), &m); err != nil || m.Lab != first {
+		t.Errorf("the record was of %q and is of %q, %v", first, m.Lab, err)
+	}
+	o.End()
+	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
+}
+
+// TestOutagesEndNoRun: a lease that ends because the broker was away is not a runner that
+// ended, however often.
+func TestOutagesEndNoRun(t *testing.T) {
+	c := newClass(t)
+	took, goOn := make(chan string, 10), make(chan struct{})
+	c.starts(&hand{name: "m1", slots: 2, times: times{lease: time.Hour, beat: short.beat, retry: short.retry}, makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		<-goOn
+		return nil
+	}})
+	o := c.offer()
+	time.AfterFunc(6*short.lease, func() { close(goOn) })
+	m, err := c.one(t.Context(), o, item(1))
+	if err != nil || m.Lab != "m1" || len(took) != 1 {
+		t.Errorf("a run whose lease ended again and again: made by %q, taken %d times, %v", m.Lab, len(took), err)
+	}
+}
+
+// TestAnotherVersionsRecord, of a runner of before an upgrade, is thrown away and the run made
+// again.
+func TestAnotherVersionsRecord(t *testing.T) {
+	c := newClass(t)
+	var once sync.Once
+	c.starts(&hand{name: "m1", change: func(_ string, m *model.RunMeta) { once.Do(func() { m.Version = "v0" }) }})
+	o := c.offer()
+	if m, err := c.one(t.Context(), o, item(1)); err != nil || m.Version != "v1" || len(c.makers("c-1-r0001")) != 2 {
+		t.Errorf("%+v, %v, made %d times", m, err, len(c.makers("c-1-r0001")))
+	}
+	o.End()
+	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
+}
+
+// TestATargetStaysForItsCampaign when the daemon starts again, and goes when that is over.
+func TestATargetStaysForItsCampaign(t *testing.T) {
+	c := newClass(t)
+	if _, err := c.hub.Offer(t.Context(), Work{Campaign: "c-1", Version: "v1"}, []byte("target")); err != nil {
+		t.Fatal(err)
+	}
+	c.reopen(0)
+	if b, err := c.hub.files.GetBytes(t.Context(), sum([]byte("target"))); err != nil || string(b) != "target" {
+		t.Errorf("%q, %v", b, err)
+	}
+	c.goes = func(string) bool { return false }
+	c.reopen(0)
+	if _, err := c.hub.files.GetInfo(t.Context(), sum([]byte("target"))); err == nil {
+		t.Error("it stays when its campaign is over")
+	}
+}
+
+// TestACampaignThatEnds stops its runs.
+func TestACampaignThatEnds(t *testing.T) {
+	c := newClass(t)
+	took, stopped := make(chan string, 10), make(chan error, 10)
+	c.starts(&hand{name: "m1", makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		<-ctx.Done()
+		stopped <- context.Cause(ctx)
+		return ctx.Err()
+	}})
+	o := c.offer()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("cancelled by a user")
+	ended := make(chan error)
+	go func() {
+		_, err := c.one(ctx, o, item(1))
+		ended <- err
+	}()
+	<-took
+	cancel(why)
+	if err := <-ended; !errors.Is(err, why) {
+		t.Error(err)
+	}
+	o.End()
+	select {
+	case err := <-stopped:
+		if !errors.Is(err, errStopped) && !errors.Is(err, errOver) {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("the run goes on")
+	}
+	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
+}
+
+// TestASickMachine takes no more runs for a while: of one whose disk is full another machine
+// makes the run, and one on which runs fail does not fail those of a whole campaign.
+func TestASickMachine(t *testing.T) {
+	for name, sick := range map[string]error{"full disk": fmt.Errorf("write: %w", syscall.ENOSPC), "something else": errors.New("its switch does not answer")} {
+		t.Run(name, func(t *testing.T) {
+			c := newClass(t)
+			slots := map[string]int{"full disk": 2, "something else": 1}[name]
+			c.starts(&hand{name: "sick", slots: slots, times: times{lease: short.lease, beat: short.beat, retry: time.Hour}, makes: func(context.Context, model.WorkItem) error { return sick }})
+			o := c.offer()
+			failed := make(chan error, 10)
+			var all sync.WaitGroup
+			for n := range 6 {
+				all.Go(func() {
+					if _, err := c.one(t.Context(), o, item(n)); err != nil {
+						failed <- err
+					}
+				})
+			}
+			c.until("it says that it is sick", func() bool {
+				l := c.hub.Runners()
+				return len(l) == 1 && l[0].State == model.RunnerUnfit && strings.Contains(l[0].Reason, sick.Error())
+			})
+			c.starts(&hand{name: "well"})
+			all.Wait()
+			close(failed)
+			n := 0
+			for err := range failed {
+				n++
+				if !strings.Contains(err.Error(), "runner sick: its switch does not answer") {
+					t.Error(err)
+				}
+			}
+			if want := map[string]int{"full disk": 0, "something else": maxFailures}[name]; n != want {
+				t.Errorf("%d runs failed, want %d", n, want)
+			}
+		})
+	}
+}
