@@ -201,15 +201,15 @@ func ReadInvitation(path string) (Invitation, error) {
 	if err != nil {
 		return out, fmt.Errorf("read the invitation: %w", err)
 	}
+	if err := json.Unmarshal(b, &out); err != nil || out.URL == "" || out.Certificate == "" {
+		return out, fmt.Errorf("%s is no invitation: make one where the daemon is (netsplit cluster invite NAME)", path)
+	}
 	st, err := os.Lstat(path)
 	if err != nil {
 		return out, fmt.Errorf("read the invitation: %w", err)
 	}
 	if st.Mode().Perm()&0o077 != 0 {
 		return out, fmt.Errorf("other users can read invitation %s, which holds a key (mode %03o): chmod 600 %s, and if somebody may have read it make a new one", path, st.Mode().Perm(), path)
-	}
-	if err := json.Unmarshal(b, &out); err != nil || out.URL == "" || out.Certificate == "" {
-		return out, fmt.Errorf("%s is no invitation: make one where the daemon is (netsplit cluster invite NAME)", path)
 	}
 	return out, nil
 }

@@ -4,10 +4,12 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -402,17 +404,46 @@ func TestInvitations(t *testing.T) {
 		t.Errorf("with a clock that is set back: %v", err)
 	}
 	file := filepath.Join(dir, "m1.join")
-	for mode, ok := range map[os.FileMode]bool{0o600: false, 0o644: false} { // it has no invitation in it
-		if err := os.WriteFile(file, []byte("{}"), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(file, mode); err != nil {
+	text, err := json.Marshal(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text []byte
+		mode os.FileMode
+		want string // "": it is taken
+	}{{text, 0o600, ""}, {text, 0o644, "chmod 600"}, {[]byte("{}"), 0o600, "is no invitation"}, {[]byte("root:x:0:0"), 0o644, "is no invitation"}} {
+		if err := errors.Join(os.WriteFile(file, c.text, c.mode), os.Chmod(file, c.mode)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := ReadInvitation(file)
-		if (err == nil) != ok || !strings.Contains(fmt.Sprint(err), map[os.FileMode]string{0o600: "is no invitation", 0o644: "chmod 600"}[mode]) {
-			t.Errorf("mode %o: %v", mode, err)
+		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) || strings.Contains(fmt.Sprint(err), "root:") {
+			t.Errorf("%.20q, mode %o: %v", c.text, c.mode, err)
 		}
+	}
+}
+
+// TestGarbageAtTheBroker: what is no TLS, or no NATS, disturbs nobody.
+func TestGarbageAtTheBroker(t *testing.T) {
+	c := newClass(t)
+	c.starts(&hand{name: "m1"})
+	o := c.offer()
+	junk := make([]byte, 1<<20)
+	if _, err := rand.Read(junk); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range [][]byte{junk, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), []byte("CONNECT {\"user\":\"daemon\",\"pass\":\"x\"}\r\nPING\r\n")} {
+		conn, err := net.Dial("tcp", c.hub.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = conn.Write(text) // the broker may hang up
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+	}
+	if _, err := c.one(t.Context(), o, item(1)); err != nil {
+		t.Error(err)
 	}
 }
 
