@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -67,6 +66,10 @@ type Hub struct {
 	beside  beside
 }
 
+// maxBringing bounds the records that are unpacked at once: each waits for the broker most of
+// the time.
+const maxBringing = 64
+
 // callTime bounds one request to JetStream.
 const callTime = 30 * time.Second
 
@@ -76,7 +79,7 @@ func Open(ctx context.Context, c Config) (_ *Hub, err error) {
 	if c.times == (times{}) {
 		c.times = usual
 	}
-	h := &Hub{c: c, n: DefaultName, runners: map[string]model.Runner{}, offers: map[string]*Offer{}, early: map[string][]giveUp{}, buckets: map[string]bool{}, bringing: make(chan struct{}, 2*runtime.GOMAXPROCS(0))}
+	h := &Hub{c: c, n: DefaultName, runners: map[string]model.Runner{}, offers: map[string]*Offer{}, early: map[string][]giveUp{}, buckets: map[string]bool{}, bringing: make(chan struct{}, maxBringing)}
 	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {

@@ -387,13 +387,16 @@ func (o *Offer) settle(run string, out outcome) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()
 	h := o.h
+	alone := o.takers(run) == 1 && !out.givenUp // else another runner may still make it
 	second := o.close(run, !out.givenUp)
 	errs := []error{
 		h.forget(ctx, second),
 		h.items.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("item", o.w.Campaign, run))),
 		h.results.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("result", o.w.Campaign, run, "*"))),
-		h.stopRuns(o.w.Campaign, run, out.Instance),
 		h.forget(ctx, out.result),
+	}
+	if !alone {
+		errs = append(errs, h.stopRuns(o.w.Campaign, run, out.Instance))
 	}
 	if out.givenUp {
 		errs = append(errs, h.dropAdvisory(ctx, out.advisory))

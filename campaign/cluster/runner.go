@@ -469,19 +469,26 @@ func (s supplies) Software(ctx context.Context, set, dir string) error {
 // heardStop ends runs that the daemon needs no more.
 func (r *Runner) heardStop(m *nats.Msg) {
 	campaign, run := word(m.Subject, 2), word(m.Subject, 3)
+	if string(m.Data) == r.about.Instance {
+		return
+	}
+	var stops []context.CancelCauseFunc
+	r.mu.Lock()
+	for id, u := range r.under {
+		if id == run || run == allRuns && strings.HasPrefix(id, campaign+"-r") {
+			stops = append(stops, u.cancel)
+		}
+	}
+	r.mu.Unlock()
+	if len(stops) == 0 { // most often, so a signature is looked at only where it matters
+		return
+	}
 	if err := verify(r.authority, m.Subject, m.Data, m.Header.Get(signatureHeader)); err != nil {
 		r.c.Log.Error("a stop is not taken", "subject", m.Subject, "err", err)
 		return
 	}
-	if string(m.Data) == r.about.Instance {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id, u := range r.under {
-		if id == run || run == allRuns && strings.HasPrefix(id, campaign+"-r") {
-			u.cancel(errStopped)
-		}
+	for _, stop := range stops {
+		stop(errStopped)
 	}
 }
 
