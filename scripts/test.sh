@@ -19,7 +19,7 @@ mapfile -t parts < <(scripts/packages.sh parts)
 
 beside() {
 	local failed=0
-	nice $go test -C deploy/clients -vet=off -count=1 -timeout 10m -p 1 ./... || failed=1
+	nice $go test -C deploy/clients -vet=off -count=1 -timeout 10m -p 1 -parallel 1 ./... || failed=1
 	nice $go test -vet=off -count=1 -timeout 15m -p 1 "${pure[@]}" || failed=1
 	nice $go test -C e2e/research -vet=off -count=1 -p 1 ./... || failed=1
 	return $failed

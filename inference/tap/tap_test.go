@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"netsplit/e2e/need"
+	"netsplit/internal/labtest"
 )
 
 const (
@@ -52,6 +53,9 @@ func run(t testing.TB, args ...string) {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
+
+// TestMain has the pairs in a sandbox: a test that is killed leaves nothing.
+func TestMain(m *testing.M) { os.Exit(labtest.Some(m.Run)) }
 
 // veth makes a pair of interfaces, the second one in a namespace of its own,
 // and removes both at the end.

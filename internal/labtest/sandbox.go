@@ -53,6 +53,15 @@ func Main(run func() int, before ...func() error) int {
 	return status(outer().Run())
 }
 
+// Some is Main for a package of which only some tests make namespaces: with -short the others
+// run, outside.
+func Some(run func() int, before ...func() error) int {
+	if slices.Contains(os.Args, "-test.short=true") {
+		return run()
+	}
+	return Main(run, before...)
+}
+
 // Inside says whether this process runs in the sandbox.
 func Inside() bool { return os.Getenv(stageVar) == "in" }
 

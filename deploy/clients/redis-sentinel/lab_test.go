@@ -23,9 +23,31 @@ import (
 	"github.com/vishvananda/netns"
 
 	"netsplit/e2e/need"
+	"netsplit/internal/labtest"
 	"netsplit/model"
 	"netsplit/sut"
 )
+
+// TestMain has the labs in a sandbox: a test that is killed leaves nothing.
+func TestMain(m *testing.M) { os.Exit(labtest.Some(m.Run, buildOnce)) }
+
+// buildOnce builds the client where there is a network, so that its modules are there.
+func buildOnce() error {
+	dir, err := os.MkdirTemp("", "client-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return build(dir)
+}
+
+func build(dir string) error {
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "redis-sentinel-client"), ".").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build client: %w\n%s", err, out)
+	}
+	return nil
+}
 
 // lab runs the target in network namespaces on one Linux bridge: enough to
 // see that the target file and the client are right, without a switch.
@@ -57,8 +79,8 @@ func newLab(t *testing.T, args map[string]string) *lab {
 	}
 	l := &lab{t: t, base: base, prefix: fmt.Sprintf("nsc%d-%d", os.Getpid(), labs.Add(1)), dir: t.TempDir(), start: time.Now(), procs: map[*exec.Cmd]string{}}
 	bin := filepath.Join(l.dir, "bin")
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "redis-sentinel-client"), ".").CombinedOutput(); err != nil {
-		t.Fatalf("build client: %v\n%s", err, out)
+	if err := build(bin); err != nil {
+		t.Fatal(err)
 	}
 	l.in = sut.ExpandInput{Bin: bin, Hosts: map[model.NodeID]netip.Addr{}, Args: args, Seed: 7, RunStart: l.start}
 	l.sh("ip", "netns", "add", l.ns("br"))
