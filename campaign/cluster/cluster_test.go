@@ -187,6 +187,21 @@ func (c *class) one(ctx context.Context, o *Offer, w model.WorkItem) (model.RunM
 	return m, err
 }
 
+// begins has the first run made; what it returns waits for that.
+func (c *class) begins(o *Offer) func() (model.RunMeta, error) {
+	var m model.RunMeta
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m, err = c.one(c.Context(), o, item(1))
+	}()
+	return func() (model.RunMeta, error) {
+		<-ended
+		return m, err
+	}
+}
+
 // left is what the broker stores of campaigns.
 func (c *class) left() (out []string) {
 	ctx := c.Context()

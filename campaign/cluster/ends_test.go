@@ -26,17 +26,12 @@ func TestARunnerThatIsKilled(t *testing.T) {
 		return ctx.Err()
 	}})
 	o := c.offer()
-	ends := make(chan error)
-	var m model.RunMeta
-	go func() {
-		var err error
-		m, err = c.one(t.Context(), o, item(1))
-		ends <- err
-	}()
+	made := c.begins(o)
 	<-took
 	c.starts(&hand{name: "m2"})
 	m1.dies()
-	if err := <-ends; err != nil || m.Lab != "m2" {
+	m, err := made()
+	if err != nil || m.Lab != "m2" {
 		t.Errorf("the run of a runner that was killed: made by %q, %v", m.Lab, err)
 	}
 	c.until("it is told that the runner is gone", func() bool {
@@ -214,16 +209,11 @@ func TestTwoMakeOneRun(t *testing.T) {
 		}
 		return nil // and does not hear that it should stop
 	}})
-	ends := make(chan error)
-	var m model.RunMeta
-	go func() {
-		var err error
-		m, err = c.one(t.Context(), o, item(1))
-		ends <- err
-	}()
+	made := c.begins(o)
 	<-took
 	c.starts(&hand{name: "m2"})
-	if err := <-ends; err != nil {
+	m, err := made()
+	if err != nil {
 		t.Error(err)
 	}
 	first := m.Lab

@@ -332,7 +332,6 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 			if err := counts(c, "times", "labs"); err != nil {
 				return err
 			}
-			leaveLabs(c, &labs)
 			return replay(c, conn, runsDir, wire.CampaignSpec{Replay: args[0], Runs: n, Labs: labs, Gate: gate, WithoutCut: withoutCut}, show)
 		},
 	}

@@ -26,7 +26,6 @@ func (w *campaignFlags) of(c *cobra.Command, target string) (wire.CampaignSpec, 
 	if err := errors.Join(counts(c, "labs", "clean", "faults", "retries"), ahead(c, "budget")); err != nil {
 		return spec, err
 	}
-	leaveLabs(c, &spec.Labs)
 	spec.Target, spec.Args, spec.Budget = target, w.args, wire.Span(w.budget)
 	if c.Flags().Changed("shrink") {
 		spec.Shrink = &w.shrink

@@ -133,24 +133,16 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// labsFlag says how many runs are made at once.
+// labsFlag says how many runs are made at once; 0 leaves it to the daemon.
 func labsFlag(f *pflag.FlagSet, labs *int) {
-	f.IntVar(labs, "labs", 1, "labs used at once (default 1); of a daemon with runners: runs at once (default: as many as they have room for)")
-	f.Lookup("labs").DefValue = "0" // said in the text
+	f.IntVar(labs, "labs", 0, "labs used at once (default 1); of a daemon with runners: runs at once (default: as many as they have room for)")
 }
 
-// leaveLabs leaves the number to the daemon, unless it was given.
-func leaveLabs(c *cobra.Command, labs *int) {
-	if !c.Flags().Changed("labs") {
-		*labs = 0
-	}
-}
-
-// counts refuses flags that count something and are below 1: to the daemon, 0
+// counts refuses flags that count something and are given as less than 1: to the daemon, 0
 // means that none was given.
 func counts(c *cobra.Command, flags ...string) error {
 	for _, name := range flags {
-		if n, err := c.Flags().GetInt(name); err != nil || n < 1 {
+		if n, err := c.Flags().GetInt(name); err != nil || n < 1 && c.Flags().Changed(name) {
 			return usage("--%s %s: use 1 or more; see %s --help", name, c.Flags().Lookup(name).Value, c.CommandPath())
 		}
 	}

@@ -66,7 +66,6 @@ this machine (root) and keeps the records in --runs-dir.`,
 			if err != nil {
 				return err
 			}
-			leaveLabs(c, &spec.Labs)
 			spec.Target, spec.Args, spec.Scenario = names[0], args, sc.spec
 			return sc.located(conn.campaign(c, runsDir, spec, show, nil, func(m made) error {
 				if err := printFaults(context.WithoutCancel(c.Context()), c.OutOrStdout(), m); err != nil {

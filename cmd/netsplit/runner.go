@@ -49,10 +49,11 @@ When it is stopped, or killed, its runs are made by other runners. A daemon that
 is waited for.`,
 		Example: "  netsplit runner --join rack2.join --labs 4\n  netsplit runner --join rack7.join --testbed rack7.yaml --openflow 192.0.2.8:6653",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if !c.Flags().Changed("labs") {
-				f.labs = max(runtime.NumCPU()/2, 1)
-			} else if err := counts(c, "labs"); err != nil {
+			if err := counts(c, "labs"); err != nil {
 				return err
+			}
+			if f.labs == 0 {
+				f.labs = max(runtime.NumCPU()/2, 1)
 			}
 			return f.run(c)
 		},

@@ -40,7 +40,6 @@ that is needed failed with it often enough that no failure without it is no chan
 			if err := storeIn(runsDir); err != nil {
 				return err
 			}
-			leaveLabs(c, &labs)
 			spec := wire.CampaignSpec{Replay: args[0], Shrink: &n, Labs: labs, Gate: gate}
 			if file == "" {
 				file = smallestFile(args[0])
