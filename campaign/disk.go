@@ -1,10 +1,14 @@
 package campaign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"syscall"
+	"time"
+
+	"netsplit/model"
 )
 
 // leastFree is the room below which a disk is said to be full: time is left to make
@@ -14,6 +18,8 @@ const leastFree = 100 << 20
 // room is what is left of a file system for an ordinary user, in bytes and in files;
 // files is -1 where it has no bound on them.
 type room struct{ bytes, files int64 }
+
+func (r room) isFull() bool { return r.bytes < leastFree || r.files == 0 }
 
 // roomAt is the room of the file system that holds the folder.
 func roomAt(dir string) (room, error) {
@@ -26,6 +32,62 @@ func roomAt(dir string) (room, error) {
 		r.files = -1
 	}
 	return r, nil
+}
+
+// A campaign whose disk was full goes on once there is room, firstWait later at the earliest.
+// Where the disk is full again soon, it waits twice as long, at most longestWait.
+const (
+	firstWait   = 5 * time.Second
+	longestWait = 5 * time.Minute
+	lookForRoom = time.Second
+)
+
+// waitsForRoom says whether a campaign that failed goes on once there is room. That of a command
+// does not: who typed it sees why, and how to go on.
+func (s *Service) waitsForRoom(j *job, err error) bool {
+	full := errors.Is(err, model.ErrFull) || errors.Is(err, syscall.ENOSPC)
+	return full && !s.cfg.InProcess && j.ctx.Err() == nil && !errors.Is(err, errBudget)
+}
+
+// awaitRoom waits until a campaign can go on that failed for want of room, or is stopped.
+func (s *Service) awaitRoom(j *job, wait time.Duration, why error) error {
+	began := time.Now()
+	s.log.Warn("a campaign waits for room on the disk", "campaign", j.c.ID, "err", why)
+	s.booking.Lock()
+	j.books = nil // the store may lack a run that they have
+	s.change(j, func(c *model.Campaign) {
+		c.Running, c.Doing = nil, nil
+		c.Reason = fmt.Sprintf("the disk is full: make room in %s, and the campaign goes on by itself", s.cfg.RunsDir)
+	})
+	s.booking.Unlock()
+	s.tell("campaign", j.c.ID, string(model.CampaignRunning), j.c.Reason)
+	for time.Since(began) < wait || s.noRoom() != nil || s.hub != nil && errors.Is(s.hub.Away(), model.ErrFull) {
+		select {
+		case <-j.ctx.Done():
+			return context.Cause(j.ctx)
+		case <-time.After(lookForRoom):
+		}
+	}
+	s.update(j, func(c *model.Campaign) {
+		c.Idle += time.Since(began)
+		c.Reason = ""
+	})
+	s.tell("campaign", j.c.ID, string(model.CampaignRunning), "campaign "+j.c.ID+" goes on: the disk has room")
+	return nil
+}
+
+// noRoom says which disk has too little room to go on.
+func (s *Service) noRoom() error {
+	look := s.room
+	if look == nil {
+		look = roomAt
+	}
+	for _, dir := range []string{s.cfg.RunsDir, filepath.Dir(s.cfg.StorePath)} {
+		if r, err := look(dir); err != nil || r.isFull() {
+			return errors.Join(err, fmt.Errorf("%s has %d MB free, and room for %s", dir, r.bytes>>20, filesText(r.files)))
+		}
+	}
+	return nil
 }
 
 // diskHealth says whether records and store have room, and whether what was last
@@ -44,7 +106,7 @@ func (s *Service) diskHealth() (detail string, err error) {
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("the folder of %s: %w: it must exist while the daemon runs", at.what, err))
-		case r.bytes < leastFree || r.files == 0:
+		case r.isFull():
 			errs = append(errs, fmt.Errorf("%s has %d MB free, and room for %s: runs fail without: delete records that you no longer need (netsplit store prune, or serve --keep-size), or start the daemon with another --runs-dir", at.dir, r.bytes>>20, filesText(r.files)))
 		default:
 			detail += fmt.Sprintf("%d MB free for %s; ", r.bytes>>20, at.what)

@@ -35,8 +35,9 @@ type place interface {
 	run(ctx context.Context, w model.WorkItem) (model.RunSummary, error)
 }
 
-// placeFor makes the place of a campaign. The function it returns ends it.
-func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir string) (place, func(), error) {
+// placeFor makes the place of a campaign. The function it returns ends it; where the campaign
+// goes on later, runners go on with its runs.
+func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir string) (_ place, end func(goesOn bool), err error) {
 	if s.hub == nil {
 		if len(j.c.Spec.Needs) > 0 {
 			return nil, nil, fmt.Errorf("%w: the campaign needs a runner with %s, and this daemon makes the runs itself: start it with --cluster, then resume the campaign", model.ErrUnavailable, strings.Join(j.c.Spec.Needs, ", "))
@@ -45,7 +46,8 @@ func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir str
 		if err := checkMemory(t, j.c.Spec.Labs); err != nil {
 			return nil, nil, err
 		}
-		return s.runnerOn(ctx, j, t, dir)
+		r, closeLabs, err := s.runnerOn(ctx, j, t, dir)
+		return r, func(bool) { closeLabs() }, err
 	}
 	w := cluster.Work{Campaign: j.c.ID, Version: s.cfg.Version, Target: j.c.Spec.Target, Args: j.c.Spec.Args, Seed: j.c.Spec.Seed, Gate: j.c.Spec.Gate, Needs: j.c.Spec.Needs}
 	if j.c.Spec.Kept != "" {
@@ -68,10 +70,10 @@ func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir str
 		defer close(said)
 		r.sayWhatIsMissing(stop)
 	}()
-	return r, func() {
+	return r, func(goesOn bool) {
 		close(stop)
 		<-said
-		if errors.Is(context.Cause(ctx), errClosing) {
+		if goesOn {
 			o.Leave()
 		} else {
 			o.End()
@@ -240,6 +242,7 @@ func (s *Service) checkHere(lacks error) error {
 func (s *Service) openHub(ctx context.Context) (err error) {
 	c := *s.cfg.Cluster
 	c.Dir, c.Goes, c.Software, c.Doing, c.Log = filepath.Join(s.cfg.RunsDir, ClusterDir), s.goesOn, software.Cached, s.runDoes, s.log
+	c.HasRoom = func() bool { return s.noRoom() == nil }
 	c.Changed = func(r model.Runner) {
 		text := fmt.Sprintf("runner %s is %s", r.Name, r.State)
 		if r.Reason != "" {

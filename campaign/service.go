@@ -356,18 +356,30 @@ func (s *Service) loop(ctx context.Context) {
 func (s *Service) execute(j *job) {
 	s.update(j, func(c *model.Campaign) { c.State = model.CampaignRunning })
 	s.tell("campaign", j.c.ID, string(model.CampaignRunning), "campaign "+j.c.ID+" started")
-	err := func() (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("internal error of netsplit: %v", p)
-			}
-		}()
-		return s.runCampaign(j.ctx, j)
-	}()
+	err := s.tryCampaign(j)
+	for wait := firstWait; s.waitsForRoom(j, err); wait = min(2*wait, longestWait) {
+		if err = s.awaitRoom(j, wait, err); err != nil {
+			break
+		}
+		began := time.Now()
+		err = s.tryCampaign(j)
+		if time.Since(began) > longestWait {
+			wait = firstWait
+		}
+	}
 	if errors.Is(err, errClosing) {
 		return // stays running in the store: the next daemon goes on with it
 	}
 	s.ended(j, err)
+}
+
+func (s *Service) tryCampaign(j *job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("internal error of netsplit: %v", p)
+		}
+	}()
+	return s.runCampaign(j.ctx, j)
 }
 
 func (s *Service) ended(j *job, err error) {

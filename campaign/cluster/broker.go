@@ -21,10 +21,13 @@ import (
 // of their invitation, the daemon itself within the process.
 type broker struct {
 	full     atomic.Bool // a write of its store failed for want of room: it takes no more
-	srv      *server.Server
+	srv      atomic.Pointer[server.Server]
+	options  *server.Options
+	at       string // HOST:PORT where it listens
 	ca       Authority
 	password string // of the daemon's own connection
 	n        names
+	log      *slog.Logger
 }
 
 // startTime bounds how long a broker may take to read what it stored.
@@ -49,31 +52,57 @@ func startBroker(address, dir string, ca Authority, n names, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	b := &broker{ca: ca, password: rand.Text(), n: n}
-	b.srv, err = server.NewServer(&server.Options{ServerName: string(n), Host: host, Port: number, NoSigs: true, MaxPayload: maxMessage,
+	b := &broker{ca: ca, password: rand.Text(), n: n, log: log}
+	b.options = &server.Options{ServerName: string(n), Host: host, Port: number, NoSigs: true, MaxPayload: maxMessage,
 		JetStream: true, StoreDir: filepath.Join(dir, "broker"), TLS: true, TLSConfig: conf, TLSVerify: true, TLSTimeout: 5,
-		CustomClientAuthentication: b, NoSystemAccount: false})
-	if err != nil {
-		return nil, fmt.Errorf("broker of the cluster: %w", err)
-	}
-	failed := make(chan string, 1)
-	b.srv.SetLoggerV2(brokerLog{log, failed, &b.full}, false, false, false)
-	go b.srv.Start()
-	if err := b.ready(failed); err != nil {
-		b.stop()
+		CustomClientAuthentication: b, NoSystemAccount: false}
+	if err := b.start(); err != nil {
 		return nil, fmt.Errorf("broker of the cluster, at %s: %w", address, err)
 	}
-	if !b.srv.JetStreamEnabled() {
-		b.stop()
-		return nil, fmt.Errorf("broker of the cluster: it cannot use its store in %s: is the disk full or read-only?", dir)
-	}
-	return b, ca.write(ca.addressFile(), []byte(b.address()+"\n"))
+	at := b.srv.Load().Addr().(*net.TCPAddr)
+	b.at, b.options.Port = at.String(), at.Port
+	return b, ca.write(ca.addressFile(), []byte(b.at+"\n"))
 }
 
-// ready waits until the broker has read what it stored, and listens.
-func (b *broker) ready(failed <-chan string) error {
+// start starts the server on what is stored.
+func (b *broker) start() error {
+	srv, err := server.NewServer(b.options.Clone())
+	if err != nil {
+		return err
+	}
+	failed := make(chan string, 1)
+	srv.SetLoggerV2(brokerLog{b.log, failed, &b.full}, false, false, false)
+	go srv.Start()
+	err = ready(srv, failed)
+	if err == nil && !srv.JetStreamEnabled() {
+		err = fmt.Errorf("it cannot use its store in %s: is the disk full or read-only?", b.options.StoreDir)
+	}
+	if err != nil {
+		stop(srv)
+		return err
+	}
+	b.srv.Store(srv)
+	return nil
+}
+
+// isSick says whether the server stores nothing any more. It does not recover by itself.
+func (b *broker) isSick() bool { return b.full.Load() || !b.srv.Load().JetStreamEnabled() }
+
+// restart starts the server anew on what is stored. Who was connected connects again.
+func (b *broker) restart() error {
+	stop(b.srv.Load())
+	b.full.Store(false)
+	err := b.start()
+	if err != nil {
+		b.full.Store(true)
+	}
+	return err
+}
+
+// ready waits until the server has read what it stored, and listens.
+func ready(srv *server.Server, failed <-chan string) error {
 	for end := time.Now().Add(startTime); time.Now().Before(end); {
-		if b.srv.ReadyForConnections(50 * time.Millisecond) {
+		if srv.ReadyForConnections(50 * time.Millisecond) {
 			return nil
 		}
 		select {
@@ -85,12 +114,15 @@ func (b *broker) ready(failed <-chan string) error {
 	return fmt.Errorf("it was not ready within %v", startTime)
 }
 
-func (b *broker) address() string { return b.srv.Addr().String() }
+func (b *broker) stop() { stop(b.srv.Load()) }
 
-func (b *broker) stop() {
-	b.srv.Shutdown()
-	b.srv.WaitForShutdown()
+func stop(srv *server.Server) {
+	srv.Shutdown()
+	srv.WaitForShutdown()
 }
+
+// InProcessConn is a connection to the server as it is now.
+func (b *broker) InProcessConn() (net.Conn, error) { return b.srv.Load().InProcessConn() }
 
 // Check admits the daemon's own connection and runners that are invited.
 func (b *broker) Check(c server.ClientAuthentication) bool {
@@ -152,12 +184,12 @@ func runnerMay(n names, name string) *server.Permissions {
 
 // connect connects the daemon itself.
 func (b *broker) connect(options ...nats.Option) (*nats.Conn, error) {
-	return nats.Connect("", append(options, nats.InProcessServer(b.srv), nats.UserInfo(daemonUser, b.password))...)
+	return nats.Connect("", append(options, nats.InProcessServer(b), nats.UserInfo(daemonUser, b.password))...)
 }
 
 // expel disconnects the runners whose invitation was withdrawn.
 func (b *broker) expel() error {
-	z, err := b.srv.Connz(&server.ConnzOptions{Username: true, Limit: 1 << 20})
+	z, err := b.srv.Load().Connz(&server.ConnzOptions{Username: true, Limit: 1 << 20})
 	if err != nil {
 		return err
 	}
@@ -174,7 +206,7 @@ func (b *broker) expel() error {
 	var errs []error
 	for _, c := range z.Conns {
 		if !still[c.AuthorizedUser] {
-			errs = append(errs, b.srv.DisconnectClientByID(c.Cid))
+			errs = append(errs, b.srv.Load().DisconnectClientByID(c.Cid))
 		}
 	}
 	return errors.Join(errs...)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type class struct {
 	dir   string
 	hub   *Hub
 	goes  func(string) bool
+	room  atomic.Bool
 	times times
 
 	mu      sync.Mutex
@@ -40,6 +42,7 @@ type class struct {
 func newClass(t *testing.T) *class {
 	t.Parallel()
 	c := &class{T: t, dir: t.TempDir(), goes: func(string) bool { return true }, made: map[string][]string{}, times: short}
+	c.room.Store(true)
 	c.open("127.0.0.1:0")
 	t.Cleanup(func() { c.hub.Close() })
 	return c
@@ -49,7 +52,7 @@ func newClass(t *testing.T) *class {
 func (c *class) open(address string) {
 	c.Helper()
 	var err error
-	c.hub, err = Open(c.Context(), Config{Dir: filepath.Join(c.dir, "cluster"), Address: address, Goes: c.goes, Log: slog.New(slog.DiscardHandler), times: c.times, Doing: func(string, string, string) {},
+	c.hub, err = Open(c.Context(), Config{Dir: filepath.Join(c.dir, "cluster"), Address: address, Goes: c.goes, HasRoom: c.room.Load, Log: slog.New(slog.DiscardHandler), times: c.times, Doing: func(string, string, string) {},
 		Software: func(set string) (string, string, error) { return c.dir, "", fmt.Errorf("no set %s", set) },
 		Changed:  func(r model.Runner) { c.mu.Lock(); c.changes = append(c.changes, r); c.mu.Unlock() }})
 	if err != nil {

@@ -351,3 +351,34 @@ func TestASickMachine(t *testing.T) {
 		})
 	}
 }
+
+// TestABrokerThatHadNoRoom stores nothing until there is room; then it goes on, with who was
+// connected and with what was stored.
+func TestABrokerThatHadNoRoom(t *testing.T) {
+	c := newClass(t)
+	o := c.offer()
+	goOn := make(chan struct{})
+	c.starts(&hand{name: "m1", slots: 2, makes: func(_ context.Context, w model.WorkItem) error {
+		if w.Run == item(1).Run {
+			<-goOn
+		}
+		return nil
+	}})
+	first := c.begins(o)
+	c.until("a run is under way", func() bool { return o.takers(item(1).Run) == 1 })
+	c.room.Store(false)
+	if err := c.hub.broker.srv.Load().DisableJetStream(); err != nil { // as the server does without room
+		t.Fatal(err)
+	}
+	if _, err := c.one(t.Context(), o, item(2)); !errors.Is(err, model.ErrFull) || !errors.Is(c.hub.Away(), model.ErrFull) {
+		t.Errorf("a run without room: %v; the cluster says %v", err, c.hub.Away())
+	}
+	c.room.Store(true)
+	c.until("the broker goes on", func() bool { return c.hub.Away() == nil })
+	close(goOn)
+	for n, made := range map[int]func() (model.RunMeta, error){1: first, 2: func() (model.RunMeta, error) { return c.one(t.Context(), o, item(2)) }} {
+		if m, err := made(); err != nil || m.Run != item(n).Run || len(c.makers(m.Run)) != 1 {
+			t.Errorf("run %d: %+v, %v, made by %v", n, m, err, c.makers(m.Run))
+		}
+	}
+}

@@ -29,6 +29,8 @@ type Config struct {
 	Existing Existing
 	// Goes says whether a campaign goes on: what is stored of others is removed.
 	Goes func(campaign string) bool
+	// HasRoom says whether the disk of Dir has room again: a broker whose disk was full goes on.
+	HasRoom func() bool
 	// Software gives the folder of a set of the daemon's cache, and a hash of it.
 	Software func(set string) (dir, hash string, err error)
 	// Doing is told what a run begins to do; Changed, that a runner came, went or changed.
@@ -278,7 +280,7 @@ func (h *Hub) Live(run string, after uint64) (out model.LiveState) {
 // Address is where runners reach the broker; of an existing one its URL.
 func (h *Hub) Address() string {
 	if h.broker != nil {
-		return h.broker.address()
+		return h.broker.at
 	}
 	return redacted(h.c.Address)
 }
@@ -286,7 +288,7 @@ func (h *Hub) Address() string {
 // Away says that the broker cannot be reached now.
 func (h *Hub) Away() error {
 	if h.isFull() {
-		return fmt.Errorf("%w: the broker had no room on its disk and takes nothing more: make room, restart the daemon, then resume its campaigns", model.ErrFull)
+		return fmt.Errorf("%w: the broker has no room on its disk: make room, and it goes on by itself", model.ErrFull)
 	}
 	if h.nc.IsConnected() {
 		return nil
@@ -294,8 +296,8 @@ func (h *Hub) Away() error {
 	return fmt.Errorf("the NATS server at %s cannot be reached: %w; runners keep what they make until it can", h.Address(), cmp.Or(h.nc.LastError(), errors.New("it does not answer")))
 }
 
-// isFull says whether the daemon's own broker could not store something for want of room.
-func (h *Hub) isFull() bool { return h.broker != nil && h.broker.full.Load() }
+// isFull says whether the daemon's own broker stores nothing for want of room.
+func (h *Hub) isFull() bool { return h.broker != nil && h.broker.isSick() }
 
 // Close leaves everything as it is: runners go on with what they have, and the next daemon
 // takes their results.
@@ -308,7 +310,7 @@ func (h *Hub) Close() {
 	if h.nc != nil {
 		h.nc.Close()
 	}
-	if h.broker != nil && h.broker.srv != nil {
+	if h.broker != nil {
 		h.broker.stop()
 	}
 }

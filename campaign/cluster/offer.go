@@ -265,6 +265,9 @@ func (o *Offer) handOut(ctx context.Context, w model.WorkItem) error {
 		return fmt.Errorf("the scenario of run %s takes %d bytes, and the most is %d", w.Run, len(b), maxMessage)
 	}
 	for {
+		if o.h.isFull() { // it would not answer
+			return o.h.Away()
+		}
 		err := o.publish(ctx, w, b)
 		switch {
 		case err == nil:

@@ -14,8 +14,23 @@ import (
 	"netsplit/model"
 )
 
-// watch notices runners that are silent, and disconnects those that are not invited any
-// more.
+// tend disconnects runners that are not invited any more, and has a broker whose disk was full
+// go on.
+func (h *Hub) tend() {
+	if err := h.broker.expel(); err != nil {
+		h.c.Log.Warn("a runner could not be disconnected", "err", err)
+	}
+	if !h.broker.isSick() || !h.c.HasRoom() {
+		return
+	}
+	if err := h.broker.restart(); err != nil {
+		h.c.Log.Warn("the broker does not start; it is tried again", "err", err)
+		return
+	}
+	h.c.Log.Info("the broker has room on its disk and goes on")
+}
+
+// watch notices runners that are silent, and tends the broker.
 func (h *Hub) watch(ctx context.Context) {
 	t := time.NewTicker(h.c.times.beat)
 	defer t.Stop()
@@ -26,9 +41,7 @@ func (h *Hub) watch(ctx context.Context) {
 		case <-t.C:
 		}
 		if h.broker != nil {
-			if err := h.broker.expel(); err != nil {
-				h.c.Log.Warn("a runner could not be disconnected", "err", err)
-			}
+			h.tend()
 		}
 		h.mu.Lock()
 		var silent []model.Runner

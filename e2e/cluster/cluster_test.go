@@ -231,3 +231,39 @@ func TestARunnerWithATestbed(t *testing.T) {
 		t.Errorf("%s", r)
 	}
 }
+
+// TestADiskThatFillsAndIsEmptied: where the daemon's disk was full, its broker stores again once
+// there is room, and the campaign goes on by itself.
+func TestADiskThatFillsAndIsEmptied(t *testing.T) {
+	harness.LeavesNothing(t)
+	e := &team{T: t, dir: t.TempDir()}
+	harness.SmallDisk(t, e.dir, "160m")
+	e.serve("127.0.0.1:0")
+	target := e.d.Upload("../targets/gossip/target.yaml")
+	file, far := e.invitation("m1"), t.TempDir()
+	m1 := harness.Start(t, "runner", "--join", file, "--dir", far, "--labs", "3")
+	c := e.begins(wire.CampaignSpec{Target: target, Strategy: "random", Clean: 1, Runs: 7, Seed: 4})
+	e.until(2*time.Minute, c.ID, "runs are judged", func(c wire.Campaign) bool { return c.Done >= 2 })
+	empty := harness.Fill(t, e.dir)
+	e.until(time.Minute, c.ID, "it waits for room", func(c wire.Campaign) bool {
+		return c.State == string(model.CampaignRunning) && strings.Contains(c.Reason, "the disk is full")
+	})
+	empty()
+	e.until(3*time.Minute, c.ID, "it is done", func(c wire.Campaign) bool { return c.State == string(model.CampaignDone) })
+	judged := map[string]bool{} // scenarios
+	for _, r := range harness.Records(t, e.dir, c.ID) {
+		if !strings.Contains(r.Verdict.Reason, "no space left") {
+			judged[r.Scenario.ID] = true
+		}
+	}
+	if len(judged) != 8 {
+		t.Errorf("%d scenarios were judged, want 8", len(judged))
+	}
+	m1.Signal(t, syscall.SIGTERM)
+	if r := m1.Wait(t, time.Minute); r.Code != 0 {
+		t.Errorf("%s", r)
+	}
+	if left, err := filepath.Glob(filepath.Join(far, "c-*", "*")); err != nil || len(left) > 0 {
+		t.Errorf("the runner keeps %v, %v", left, err)
+	}
+}

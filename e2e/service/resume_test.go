@@ -1,7 +1,9 @@
 package service
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"netsplit/api/wire"
 	"netsplit/e2e/harness"
 	"netsplit/model"
 	"netsplit/record/rundir"
@@ -65,14 +68,7 @@ func TestResumeAfterFullDisk(t *testing.T) {
 	harness.LeavesNothing(t)
 	dir := t.TempDir()
 	// The store takes half a megabyte, so does a run on gossip.
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount: %v", err)
-		}
-	})
+	harness.SmallDisk(t, dir, "4m")
 	const faults = 14
 	r := harness.Start(t, "campaign", gossip(t), "--runs-dir", dir, "--strategy", "random", "--clean", "1", "--faults", "14", "--labs", "4",
 		"--seed", "8", "--progress", "plain").Wait(t, 2*time.Minute)
@@ -119,5 +115,46 @@ func TestResumeAfterFullDisk(t *testing.T) {
 	t.Logf("%d runs had a record when the disk was full, %s now", len(before), harness.Verdicts(harness.Records(t, dir, id)))
 	if done := harness.Run(t, "campaign", "resume", id, "--runs-dir", dir); done.Code != 1 || !strings.Contains(done.Stderr, "cannot be resumed") {
 		t.Errorf("resumed once it was done: %s", done)
+	}
+}
+
+// TestADiskThatFillsAndIsEmptied: a daemon's campaign waits for room and goes on by itself.
+func TestADiskThatFillsAndIsEmptied(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := t.TempDir()
+	harness.SmallDisk(t, dir, "160m")
+	d := harness.Serve(t, "--runs-dir", dir, "--listen", "127.0.0.1:0")
+	const clean, faults = 1, 7
+	var c wire.Campaign
+	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(gossip(t)), Strategy: "random", Clean: clean, Runs: faults, Labs: 3, Seed: 8}, &c)
+	state := func(limit time.Duration, what string, ok func() bool) {
+		t.Helper()
+		harness.Until(t, limit, what, func() error {
+			status, b, err := d.Try("GET", "/v1/campaigns/"+c.ID, nil)
+			if err != nil || status != 200 {
+				return fmt.Errorf("%d %s %v", status, b, err)
+			}
+			c = wire.Campaign{}
+			if err := json.Unmarshal(b, &c); err != nil || !ok() {
+				return fmt.Errorf("%s, %d runs done: %s, %v", c.State, c.Done, c.Reason, err)
+			}
+			return nil
+		})
+	}
+	state(time.Minute, "runs are judged", func() bool { return c.Done >= 2 })
+	empty := harness.Fill(t, dir)
+	state(time.Minute, "it waits for room", func() bool {
+		return c.State == string(model.CampaignRunning) && strings.Contains(c.Reason, "the disk is full") && len(c.Running) == 0
+	})
+	empty()
+	state(2*time.Minute, "it is done", func() bool { return c.State == string(model.CampaignDone) })
+	judged := map[string]bool{} // scenarios
+	for _, r := range harness.Records(t, dir, c.ID) {
+		if !strings.Contains(r.Verdict.Reason, "no space left") {
+			judged[r.Scenario.ID] = true
+		}
+	}
+	if len(judged) != clean+faults {
+		t.Errorf("%d scenarios were judged, want %d", len(judged), clean+faults)
 	}
 }
