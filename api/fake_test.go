@@ -268,7 +268,7 @@ func (f *fakeService) LiveState(_ context.Context, run string, after uint64) (mo
 	for i, e := range []model.LiveEvent{
 		{Kind: model.LiveMessage, From: "n1", To: "n2", Type: "text <b>JOIN</b>", Bytes: 12, Action: model.Pass},
 		{Kind: model.LiveCutDone, Name: "step 1", Text: "cut n1 | n2"},
-		{Kind: model.LiveMessage, From: "n2", To: "n1", Type: "text PING", Bytes: 4, Action: model.Refuse},
+		{Kind: model.LiveMessage, From: "n2", To: "n1", Type: "text PING", Bytes: 4, Action: model.DropPacket},
 		{Kind: model.LiveServer, Host: "n2", Text: "kill server"},
 	} {
 		e.Num, e.At = after+uint64(i)+1, l.At-time.Duration(4-i)*time.Second

@@ -46,7 +46,8 @@ type server struct {
 	Config
 	started time.Time
 	router  *mux.Router
-	// changing is held while a client changes what it saw: nobody else does meanwhile.
+	// changing is held between the check of If-Match and the write, so that no other request
+	// changes the object between them.
 	changing sync.Mutex
 	api      huma.API
 }
@@ -148,7 +149,7 @@ func (s *server) routes() {
 	get(s, "/v1/version", "get-version", "Say what runs", s.getVersion)
 	post(s, "/v1/access/page", "access-page", "Make an address that opens the page in a browser once", http.StatusOK, s.accessPage)
 	post(s, "/v1/access/read-token", "access-read-token", "Get the read-only token, for Prometheus", http.StatusOK, s.accessReadToken)
-	s.probeRoutes()
+	s.healthRoutes()
 	describeTags(s.api.OpenAPI())
 
 	s.router.NewRoute().Path("/metrics").Methods(http.MethodGet).Handler(s.Metrics.Handler())
@@ -202,8 +203,8 @@ func (s *server) getVersion(context.Context, *none) (*body[wire.Version], error)
 	return &body[wire.Version]{wire.Version{Version: s.Version, Go: runtime.Version()}}, nil
 }
 
-// probeRoutes are for those who start and watch the daemon.
-func (s *server) probeRoutes() {
+// healthRoutes are the health, readiness and liveness checks of service managers.
+func (s *server) healthRoutes() {
 	get(s, healthPath, "get-health", "Say whether the daemon can do its work; without credentials, with no details", s.getHealth)
 	get(s, readyPath, "get-ready", "As /healthz: whether a campaign or a partition would find what it needs now", s.getHealth)
 	get(s, alivePath, "get-alive", "Say that the daemon answers, whatever its testbed does: only if it does not, a restart may help", s.getAlive)
@@ -211,9 +212,9 @@ func (s *server) probeRoutes() {
 		op := s.api.OpenAPI().Paths[path].Get
 		op.Security = []map[string][]string{{}, {"token": {}}, {"page": {}}}
 		if path != alivePath {
-			sick := *op.Responses["200"]
-			sick.Description = "It cannot: see checks"
-			op.Responses["503"] = &sick
+			unavailable := *op.Responses["200"]
+			unavailable.Description = "It cannot: see checks"
+			op.Responses["503"] = &unavailable
 		}
 	}
 }

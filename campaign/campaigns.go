@@ -192,7 +192,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r place) 
 	if err == nil {
 		reasons := se.Reasons() // it asks for what is booked
 		s.update(j, func(c *model.Campaign) {
-			c.Reason = joinReasons(append([]string{r.news(), c.Hint}, reasons...)...)
+			c.Reason = joinReasons(append([]string{r.templateNotice(), c.Hint}, reasons...)...)
 		})
 		err = s.shrinkCauses(j, s.triesOn(ctx, j, r))
 	}

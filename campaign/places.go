@@ -24,11 +24,11 @@ import (
 // other machines.
 type place interface {
 	target() *model.Target
-	news() string                        // what a user must know of the target's templates
+	templateNotice() string              // what a user must know of the target's templates
 	scripts() (map[string]string, error) // see nodes.Scripts
 	// workers is the most runs at once; slot waits until there is room for one.
 	workers() int
-	slot(ctx context.Context) (give func(), err error)
+	slot(ctx context.Context) (release func(), err error)
 	// run makes one run and returns its summary when everything that it started has
 	// ended and the network is whole. The error is netsplit's own or the testbed's
 	// failure, never the target's; the summary is then a run of verdict unknown.
@@ -90,25 +90,25 @@ type remote struct {
 	offer *cluster.Offer
 }
 
-// mostRemote bounds the runs that are handed out at once.
-const mostRemote = 10_000
+// maxRemote bounds the runs that are handed out at once.
+const maxRemote = 10_000
 
 func (r *remote) target() *model.Target                    { return r.t }
-func (r *remote) news() string                             { return "" }
+func (r *remote) templateNotice() string                   { return "" }
 func (r *remote) scripts() (map[string]string, error)      { return nodes.Scripts(r.t, r.dir) }
 func (r *remote) slot(ctx context.Context) (func(), error) { return r.offer.Slot(ctx) }
 func (r *remote) workers() int {
 	if n := r.j.c.Spec.Labs; n > 0 {
 		return n
 	}
-	return mostRemote
+	return maxRemote
 }
 
 func (r *remote) run(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {
 	r.s.setView(w.Run, func(after uint64) model.LiveState { return r.s.hub.Live(w.Run, after) })
 	defer r.s.setView(w.Run, nil)
 	began := time.Now()
-	made, err := r.offer.Run(ctx, w, r.s.runDir(w.Campaign, w.Run), r.isOfTarget)
+	made, err := r.offer.Run(ctx, w, r.s.runDir(w.Campaign, w.Run), r.checkTarget)
 	switch {
 	case ctx.Err() != nil:
 		return model.RunSummary{}, context.Cause(ctx)
@@ -124,15 +124,15 @@ func (r *remote) run(ctx context.Context, w model.WorkItem) (model.RunSummary, e
 	return r.s.judgeRun(w, r.t, began, err)
 }
 
-// isOfTarget says whether a record is of the target that was asked for: the judge takes what is
-// promised from it.
-func (r *remote) isOfTarget(record string) error {
+// checkTarget refuses a record of another target than the campaign's: the judge takes the checks
+// from the record.
+func (r *remote) checkTarget(record string) error {
 	var made model.Target
 	if err := rundir.ReadJSON(filepath.Join(record, rundir.TargetFile), &made); err != nil {
 		return err
 	}
 	asked, err := json.Marshal(r.t)
-	if err == nil { // as one that was read
+	if err == nil { // decoded and encoded again, as the record's was
 		var t model.Target
 		if err = json.Unmarshal(asked, &t); err == nil {
 			asked, err = json.Marshal(t)
@@ -238,7 +238,8 @@ func (s *Service) checkHere(lacks error) error {
 	return lacks
 }
 
-// openHub opens the cluster.
+// openHub starts the broker, or connects to an existing one, and removes records that a daemon
+// which was killed received in part.
 func (s *Service) openHub(ctx context.Context) (err error) {
 	c := *s.cfg.Cluster
 	c.Dir, c.Goes, c.Software, c.Doing, c.Log = filepath.Join(s.cfg.RunsDir, ClusterDir), s.goesOn, software.Cached, s.runDoes, s.log

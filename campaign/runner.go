@@ -30,7 +30,7 @@ type labRunner struct {
 }
 
 func (r *labRunner) target() *model.Target               { return r.kit.Target }
-func (r *labRunner) news() string                        { return r.kit.News() }
+func (r *labRunner) templateNotice() string              { return r.kit.News() }
 func (r *labRunner) scripts() (map[string]string, error) { return r.kit.Scripts() }
 func (r *labRunner) workers() int                        { return r.n }
 

@@ -96,8 +96,8 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		spec.Seed = uint64(time.Now().UnixNano())
 	}
 	switch {
-	case s.hub != nil && (spec.Labs < 0 || spec.Labs > mostRemote):
-		return bad("labs %d: use at most %d, or 0 for as many as the runners have", spec.Labs, mostRemote)
+	case s.hub != nil && (spec.Labs < 0 || spec.Labs > maxRemote):
+		return bad("labs %d: use at most %d, or 0 for as many as the runners have", spec.Labs, maxRemote)
 	case s.hub == nil && (spec.Labs < 1 || spec.Labs > maxLabs):
 		return bad("labs %d: use 1 to %d", spec.Labs, maxLabs)
 	case s.hub == nil && len(spec.Needs) > 0:

@@ -92,12 +92,12 @@ func (s *Service) switchChanged(id model.DatapathID, up bool) {
 		s.hand.HealAgain()
 		return
 	}
-	s.hand.Look()
+	s.hand.Recheck()
 }
 
 // lapsed has the manual partitions looked at: what is cut on a switch may have
 // expired.
-func (s *Service) lapsed(model.DatapathID) { s.hand.Look() }
+func (s *Service) lapsed(model.DatapathID) { s.hand.Recheck() }
 
 // unhindered has heals tried again that rules of somebody else kept from their proof.
 func (s *Service) unhindered(model.DatapathID) { s.hand.HealAgain() }

@@ -46,7 +46,7 @@ type Switch struct {
 	err     error // why the session ended
 	over    chan struct{}
 
-	reads  chan struct{} // closed when the session reads: until then nobody hears an answer
+	reads  chan struct{} // closed when the session reads: until then no answer arrives
 	gone   chan struct{} // closed when SwitchDown has returned
 	before chan struct{} // gone of the switch's last session, if it was still open
 	// announcing makes SwitchUp and SwitchDown alternate per handler.
@@ -74,9 +74,9 @@ func (sw *Switch) Features() of13.FeaturesReply { return sw.features }
 // Done is closed when the session has ended.
 func (sw *Switch) Done() <-chan struct{} { return sw.over }
 
-// Overhear lets f see every packet-in before the handler, which gets those for
-// which f returns false, until the returned function is called; one f at a time.
-// f is called by the reader as a Handler is, and under the same terms.
+// Overhear calls f with every packet-in before the handler, which does not get those for
+// which f returns true. stop ends this. There is one f at a time. The reader calls f as it
+// calls a Handler, so f must not block.
 func (sw *Switch) Overhear(f func(at time.Time, in *of13.PacketIn) bool) (stop func(), err error) {
 	if !sw.overhear.CompareAndSwap(nil, &f) {
 		return nil, fmt.Errorf("switch %s: another examination uses its packets: try again when it is over", sw.id)
@@ -233,7 +233,8 @@ type batch struct {
 }
 
 // Apply sends messages and a barrier and waits for its reply. The error joins
-// a *SwitchError for every message refused; the others are in effect.
+// a *SwitchError for each of the first messages that were refused, and counts further ones.
+// All other messages are in effect.
 func (sw *Switch) Apply(ctx context.Context, ms ...of13.Message) error {
 	bt := &batch{}
 	r := &request{done: make(chan struct{})}
@@ -307,12 +308,12 @@ func (sw *Switch) finish(err error) {
 	}
 }
 
-// announce makes whoever is registered for the switch now its handler, and tells
-// them of it.
+// announce installs the handler that is registered for the switch now, and calls its
+// SwitchUp.
 func (sw *Switch) announce() {
 	sw.announcing.Lock()
 	defer sw.announcing.Unlock()
-	h := sw.c.handlerOf(sw.id) // of two that announce at once, the later one sees what both did
+	h := sw.c.handlerOf(sw.id) // calls take turns, so the last one sees the newest registration
 	if sw.retired || sw.handler.Load() == h {
 		return
 	}
@@ -350,7 +351,7 @@ func (sw *Switch) keepAlive(stop <-chan struct{}) {
 			return
 		}
 		if silent >= sw.c.cfg.EchoInterval {
-			sw.probe()
+			sw.sendEcho()
 		}
 	}
 }
@@ -362,4 +363,4 @@ func (sw *Switch) answers(within time.Duration) bool {
 	return err == nil
 }
 
-func (sw *Switch) probe() { _ = sw.Send(echoRequest()) }
+func (sw *Switch) sendEcho() { _ = sw.Send(echoRequest()) }

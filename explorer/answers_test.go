@@ -92,7 +92,7 @@ func answersLost(t *testing.T, name, asks string, nth int, all []says, lost, req
 		m := s.message(num)
 		e.Step(model.Event{Num: num, Kind: model.EventMessage, Message: m})
 		ds := e.Step(model.Event{Num: num, Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: num, From: m.From, To: m.To, Stream: m.Stream, Messages: []uint64{num}, Payload: 1}})
-		if got := ds[len(ds)-1].Action; (got == model.Refuse) != slices.Contains(lost, num) {
+		if got := ds[len(ds)-1].Action; (got == model.DropPacket) != slices.Contains(lost, num) {
 			t.Errorf("%s: message %d: %s", name, num, got)
 		}
 	}

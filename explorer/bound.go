@@ -12,10 +12,10 @@ func (e *Engine) bound(ev model.Event) (out []model.Decision) {
 	e.bounded = true
 	for _, x := range e.steps {
 		switch {
-		case x.phase < acts:
-			x.phase = over
-		case x.phase == acts && x.fault != nil:
-			x.phase = over
+		case x.phase < phaseActive:
+			x.phase = phaseDone
+		case x.phase == phaseActive && x.fault != nil:
+			x.phase = phaseDone
 			out = e.faults.end(ev, x.fault, out)
 		}
 	}

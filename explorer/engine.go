@@ -12,9 +12,9 @@ import (
 type observed struct {
 	typ      string
 	from, to model.NodeID
-	event    uint64 // at which it was heard
-	// answers is the request that it answers, if a fault selects that. byPlace: only the order
-	// of the messages shows that it is the answer.
+	event    uint64 // number of the event that carried it
+	// answers is the request that this message answers, if a fault selects that request.
+	// byPlace: no id matched; the order of the messages shows it.
 	answers *request
 	byPlace bool
 }
@@ -25,7 +25,7 @@ type observed struct {
 // concurrent use.
 type Engine struct {
 	s        model.Scenario
-	or       []model.Scenario      // s on other nodes, one for each of s.Or; nil once a state occurred; without steps if impossible
+	variants []model.Scenario      // s on other nodes, in the order of s.Or; without steps if that is impossible; nil once a state occurred
 	mayCut   map[model.NodeID]bool // the nodes that a step at a state may isolate, on these or other nodes
 	steps    []*step
 	now      time.Duration // latest time an event carried
@@ -41,11 +41,11 @@ type Engine struct {
 	events   uint64               // so far
 	firstCut *step                // first step that cut
 	// firstAtState is the first step that began at a state: res has its state and classes.
-	firstAtState *step
-	asked        map[string]time.Duration // by role, the time of the last answer to who has it
-	since        map[roleOf]uint64        // the event at which a host was first known to have a role
-	faults       *faults
-	res          EngineResult
+	firstAtState  *step
+	roleCheckedAt map[string]time.Duration // by role: when it was last answered who has it
+	since         map[roleOf]uint64        // the event at which a host was first known to have a role
+	faults        *faults
+	res           EngineResult
 }
 
 // EngineResult is what a run showed the engine. Times are since the run
@@ -58,17 +58,17 @@ type EngineResult struct {
 	Reached bool `json:"reached"`
 	// CutState is the first state at which a step began; nil if none did.
 	CutState *model.State `json:"cutState,omitempty"`
-	// Or is the member of the scenario's Or whose state began the cut; none: the scenario's
-	// own state did.
+	// Or is the renaming whose state began the first cut that a state triggered; empty: the
+	// scenario's own state began it.
 	Or     model.Renaming `json:"or,omitempty"`
 	Healed bool           `json:"healed"`
 	CutAt  time.Duration  `json:"cutAt,omitempty"`
 	HealAt time.Duration  `json:"healAt,omitempty"`
 	// HealReason is the Reason of the decision to heal; "" if there was none.
 	HealReason string `json:"healReason,omitempty"`
-	// HealClass is the class of the message that healed that cut; nil if none did.
+	// HealClass is the class of the message that healed the cut of CutState; nil if none did.
 	HealClass *model.Class `json:"healClass,omitempty"`
-	// Classes are those that the run met during that cut, the one that healed
+	// Classes are those that the run met during the cut of CutState, the one that healed
 	// included, each once, in order of first appearance. They do not include the message
 	// that revealed the state: it cannot heal.
 	Classes []model.Class `json:"classes,omitempty"`
@@ -90,13 +90,13 @@ func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResul
 // NewEngine returns the engine of one run of the scenario.
 func NewEngine(s model.Scenario) *Engine {
 	e := &Engine{
-		mayCut:   map[model.NodeID]bool{},
-		track:    newTracker(s),
-		observed: map[uint64]observed{},
-		noted:    map[model.Class]bool{},
-		awaited:  map[uint64]observed{},
-		asked:    map[string]time.Duration{},
-		since:    map[roleOf]uint64{},
+		mayCut:        map[model.NodeID]bool{},
+		track:         newTracker(s),
+		observed:      map[uint64]observed{},
+		noted:         map[model.Class]bool{},
+		awaited:       map[uint64]observed{},
+		roleCheckedAt: map[string]time.Duration{},
+		since:         map[roleOf]uint64{},
 	}
 	e.faults = newFaults(e)
 	for _, st := range s.Steps {
@@ -105,9 +105,9 @@ func NewEngine(s model.Scenario) *Engine {
 	e.play(s)
 	for _, r := range s.Or {
 		as, _ := substituted(&s, r)
-		e.or = append(e.or, as)
+		e.variants = append(e.variants, as)
 	}
-	for _, as := range append(e.or, s) {
+	for _, as := range append(e.variants, s) {
 		for i := range as.Steps {
 			if as.Steps[i].When.State != nil {
 				e.mayCut[as.Steps[i].Do.Isolate] = true
@@ -133,10 +133,10 @@ func (e *Engine) Asks(m *model.Message) []string {
 	}
 	var out []string
 	for _, x := range e.steps {
-		if match := x.asks(); match != nil && match.Selects(m.Type, m.From, m.To, anybody) {
+		if match := x.roleQuery(); match != nil && match.Selects(m.Type, m.From, m.To, anyRole) {
 			out = append(out, match.Roles()...)
 		}
-		if t := x.When.Message; x.phase == armed && t != nil && t.Match.Selects(m.Type, m.From, m.To, anybody) {
+		if t := x.When.Message; x.phase == phaseArmed && t != nil && t.Match.Selects(m.Type, m.From, m.To, anyRole) {
 			out = append(out, x.Do.Asked()...)
 		}
 	}
@@ -144,7 +144,7 @@ func (e *Engine) Asks(m *model.Message) []string {
 	return slices.Compact(out)
 }
 
-func anybody(string, model.NodeID) bool { return true }
+func anyRole(string, model.NodeID) bool { return true }
 
 // Acted says how many packets a message fault has acted on so far, and how many messages
 // it met. fault is its place among the scenario's steps, from 1.
@@ -173,7 +173,7 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 	case model.EventWorkload:
 		out = e.advance(ev, true, out)
 	case model.EventMessage:
-		e.hear(ev.Message)
+		e.noteMessage(ev.Message)
 	case model.EventObserve:
 		if ev.Observation != nil {
 			e.track.observe(*ev.Observation, e.now)
@@ -221,7 +221,7 @@ func (e *Engine) stop(ev model.Event, out []model.Decision) []model.Decision {
 		e.armedAt = e.now // stopped before it started
 	}
 	for _, x := range e.steps {
-		if x.phase == acts && x.fault == nil {
+		if x.phase == phaseActive && x.fault == nil {
 			out = append(out, e.end(ev, x, model.ReasonStop))
 		}
 	}
@@ -233,7 +233,7 @@ func (e *Engine) stop(ev model.Event, out []model.Decision) []model.Decision {
 	e.on = false
 	out = e.faults.stop(ev, out)
 	for _, x := range e.steps {
-		x.phase = over
+		x.phase = phaseDone
 	}
 	return out
 }
@@ -246,17 +246,17 @@ func (e *Engine) change(ev model.Event, out []model.Decision) []model.Decision {
 	case c.Begin != nil:
 		st := model.Step{Do: model.Fault{Message: c.Begin}}
 		e.s.Steps = append(slices.Clip(e.s.Steps), st)
-		e.add(st).phase = acts
+		e.add(st).phase = phaseActive
 	case c.End >= 1 && c.End <= len(e.steps) && e.steps[c.End-1].fault != nil:
-		e.steps[c.End-1].phase = over
+		e.steps[c.End-1].phase = phaseDone
 		out = e.faults.end(ev, e.steps[c.End-1].fault, out)
 	}
 	return out
 }
 
-// hear keeps what the decision on a message's packet needs. Only messages to or from an
+// noteMessage stores what the later decision on the message's packet needs. Only messages to or from an
 // isolated host need a class.
-func (e *Engine) hear(m *model.Message) {
+func (e *Engine) noteMessage(m *model.Message) {
 	if m == nil {
 		return
 	}
@@ -277,12 +277,13 @@ func (e *Engine) packet(ev model.Event, out []model.Decision) []model.Decision {
 	p := ev.Packet
 	d := model.Decision{Event: ev.Num, At: ev.At, Frame: p.Frame, Action: model.Pass, Reason: model.ReasonOpen}
 	if p.RuleCut {
-		d.Action, d.Reason = model.Refuse, model.ReasonAcross
+		d.Action, d.Reason = model.DropPacket, model.ReasonAcross
 		return append(out, d)
 	}
-	came := e.came(p)
+	came := e.awaitedIn(p)
 	out = e.before(ev, came, out)
-	cut, across, healed, acted := false, false, 0, false
+	cut, across, acted := false, false, false
+	heal := -1 // index in out of the decision that heals
 	for _, x := range e.steps {
 		if !x.cuts() {
 			continue
@@ -291,18 +292,18 @@ func (e *Engine) packet(ev model.Event, out []model.Decision) []model.Decision {
 		if !x.crossedBy(p) {
 			continue
 		}
-		if h, ok := e.healed(ev, x, came); ok {
-			out, healed = append(out, h), len(out)+1
+		if h, ok := e.healsCut(ev, x, came); ok {
+			heal, out = len(out), append(out, h)
 		} else {
 			across = true
 		}
 	}
 	switch {
 	case across:
-		d.Action, d.Reason = model.Refuse, model.ReasonAcross
+		d.Action, d.Reason = model.DropPacket, model.ReasonAcross
 		out = append(out, d)
-	case healed > 0: // the first to pass
-		out[healed-1].Frame, out[healed-1].Action = p.Frame, model.Pass
+	case heal >= 0: // the message that heals is the first to pass
+		out[heal].Frame, out[heal].Action = p.Frame, model.Pass
 		e.faults.forget(p)
 	default:
 		if cut {
@@ -312,7 +313,7 @@ func (e *Engine) packet(ev model.Event, out []model.Decision) []model.Decision {
 		acted = slices.ContainsFunc(did, func(d model.Decision) bool { return d.Fault > 0 })
 		out = append(out, did...)
 	}
-	if len(came) > 0 || healed > 0 || acted { // a step may follow the message fault
+	if len(came) > 0 || heal >= 0 || acted { // a step may follow the message fault
 		out = e.behind(ev, came, out)
 	}
 	return out

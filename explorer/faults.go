@@ -36,7 +36,7 @@ type fault struct {
 }
 
 // ended says that it acts no more, though the workload may run.
-func (f *fault) ended() bool { return f.step.phase == over }
+func (f *fault) ended() bool { return f.step.phase == phaseDone }
 
 // spent says that it has acted on as many messages as it is to.
 func (f *fault) spent() bool { most := f.Most(); return most > 0 && f.proof.Acted >= most }
@@ -87,7 +87,7 @@ func (f *faults) hear(m *model.Message) {
 	o.answers, o.byPlace = f.answers.of(m)
 	meant, asked := o.answers != nil, false
 	for i := range f.list {
-		if x := f.list[i]; x.step.phase == acts && x.Match.Selects(m.Type, m.From, m.To, f.has) {
+		if x := f.list[i]; x.step.phase == phaseActive && x.Match.Selects(m.Type, m.From, m.To, f.has) {
 			meant, asked = meant || !x.Answer, asked || x.Answer
 		}
 	}
@@ -138,7 +138,7 @@ func (f *faults) turn(p *model.HeldPacket, behind bool) *hit {
 		delete(f.fresh, num)
 		for i := range f.list {
 			x := f.list[i]
-			if x.step.phase != acts || !f.selects(x, m) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
+			if x.step.phase != phaseActive || !f.selects(x, m) || !f.holds(x.While) || f.e.now-f.e.armedAt < x.After {
 				continue
 			}
 			x.proof.Met++
@@ -206,7 +206,7 @@ func (f *faults) packet(ev model.Event, open model.Decision) []model.Decision {
 		if again.LostAgain < again.f.Again && !again.f.ended() {
 			again.LostAgain++
 			again.f.proof.Lost++
-			return []model.Decision{f.about(ev, w.frame, again, model.Refuse, model.ReasonLostAgain)}
+			return []model.Decision{f.about(ev, w.frame, again, model.DropPacket, model.ReasonLostAgain)}
 		}
 		delete(f.lost, again.Message)
 		again.Through = f.e.now
@@ -241,7 +241,7 @@ func (f *faults) packet(ev model.Event, open model.Decision) []model.Decision {
 			f.lost[h.Message] = h
 		}
 		f.book(h)
-		return []model.Decision{f.about(ev, w.frame, h, model.Refuse, model.ReasonLose)}
+		return []model.Decision{f.about(ev, w.frame, h, model.DropPacket, model.ReasonLose)}
 	case model.FaultDelay:
 		w.due, w.timed = f.e.now+h.f.For, true
 		for _, q := range queue { // a stream keeps its order
@@ -394,7 +394,7 @@ func (f *faults) drain(ev model.Event, stream string, out []model.Decision) []mo
 func (f *faults) goOn(ev model.Event, w *waiting, reason string, out []model.Decision) []model.Decision {
 	d := f.about(ev, w.frame, w.hit, model.Pass, reason)
 	if f.refuses(w) {
-		d.Action, d.Reason = model.Refuse, model.ReasonAcross
+		d.Action, d.Reason = model.DropPacket, model.ReasonAcross
 		if w.hit != nil {
 			w.hit.f.proof.Cut++
 			w.hit.Why = d.Reason
@@ -472,7 +472,7 @@ func (f *faults) overtake(ev model.Event, w *waiting, again []uint64, out []mode
 func (f *faults) give(ev model.Event, stream string, h *hit) []model.Decision {
 	var out []model.Decision
 	drop := func(w *waiting) {
-		d := f.about(ev, w.frame, h, model.Refuse, model.ReasonAfterReset)
+		d := f.about(ev, w.frame, h, model.DropPacket, model.ReasonAfterReset)
 		switch {
 		case w.copies > 0:
 			d.Action = model.Skip

@@ -57,7 +57,7 @@ func (r *faultRun) step(ev model.Event) {
 			f.passed = append(f.passed, r.now)
 			r.passed++
 			f.order = r.passed
-		case model.Refuse, model.ResetConn:
+		case model.DropPacket, model.ResetConn:
 			f.dropped++
 		case model.Copy:
 			if len(f.passed) == 0 {

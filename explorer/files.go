@@ -32,7 +32,7 @@ func CutsPower(s *model.Scenario, host model.NodeID) bool {
 // how many a disk fault failed (Lasting): the engine need not be stepped with all of them.
 func (e *Engine) Awaits(o *model.FileOperation) bool {
 	return e.on && slices.ContainsFunc(e.steps, func(x *step) bool {
-		return x.phase != over && slices.ContainsFunc([]*model.FileTrigger{x.When.File, x.Until.File}, func(t *model.FileTrigger) bool { return t != nil && t.Matches(o) })
+		return x.phase != phaseDone && slices.ContainsFunc([]*model.FileTrigger{x.When.File, x.Until.File}, func(t *model.FileTrigger) bool { return t != nil && t.Matches(o) })
 	})
 }
 
@@ -45,7 +45,7 @@ func (e *Engine) Lasting(o *model.FileOperation) model.FileAnswer {
 
 func (e *Engine) lasting(o *model.FileOperation) (model.FileAnswer, *step) {
 	for _, x := range e.steps {
-		if x.phase != acts || !x.lasts() || !x.Do.Disk.Of(o.Host, o.Process) {
+		if x.phase != phaseActive || !x.lasts() || !x.Do.Disk.Of(o.Host, o.Process) {
 			continue
 		}
 		if a := x.Do.Disk.Answer(o); a != (model.FileAnswer{}) {
@@ -61,7 +61,7 @@ func (x *step) lasts() bool { return x.Do.Disk != nil && !x.Do.Disk.Once() && !x
 // fileTurn counts a file operation for a trigger that the step awaits, and says whether it
 // comes with it.
 func (x *step) fileTurn(t *model.FileTrigger, o *model.FileOperation) bool {
-	if t == nil || !t.Matches(o) || x.phase == armed && x.Do.Disk != nil && x.Do.Disk.Once() && !x.Do.Disk.Takes(o) {
+	if t == nil || !t.Matches(o) || x.phase == phaseArmed && x.Do.Disk != nil && x.Do.Disk.Once() && !x.Do.Disk.Takes(o) {
 		return false
 	}
 	x.met++
@@ -76,12 +76,12 @@ func (e *Engine) file(ev model.Event, out []model.Decision) []model.Decision {
 	}
 	o, changed := ev.File, false
 	for _, x := range e.steps {
-		if x.phase == acts && x.fault == nil && e.passed(&x.Until, x.res.Began) && x.fileTurn(x.Until.File, o) {
+		if x.phase == phaseActive && x.fault == nil && e.passed(&x.Until, x.res.Began) && x.fileTurn(x.Until.File, o) {
 			out, changed = append(out, e.end(ev, x, model.ReasonFile)), true
 		}
 	}
 	for _, x := range e.steps {
-		if x.phase == armed && e.passed(&x.When, x.armed) && x.fileTurn(x.When.File, o) {
+		if x.phase == phaseArmed && e.passed(&x.When, x.armedAt) && x.fileTurn(x.When.File, o) {
 			out, changed = e.begin(ev, x, model.ReasonFile, 0, out), true
 		}
 	}

@@ -153,7 +153,7 @@ func TestEngineKeepsItsRules(t *testing.T) {
 				}
 				last := ds[len(ds)-1]
 				across := slices.Contains(s.Partition.Links(), model.Link{Src: ev.Packet.From, Dst: ev.Packet.To})
-				if want := cut && !healed && across && !ev.Packet.Spared; want != (last.Action == model.Refuse) {
+				if want := cut && !healed && across && !ev.Packet.Spared; want != (last.Action == model.DropPacket) {
 					fail(ev, "%s, cut %v healed %v across %v", last.Action, cut, healed, across)
 				}
 			}

@@ -32,9 +32,9 @@ func (e *Engine) role(ev model.Event, out []model.Decision) []model.Decision {
 			e.since[roleOf{name, h}] = e.events
 		}
 	}
-	e.faults.roles[name], e.asked[name] = ev.Role.Have, e.now
+	e.faults.roles[name], e.roleCheckedAt[name] = ev.Role.Have, e.now
 	for _, x := range e.steps {
-		if x.phase != asks {
+		if x.phase != phaseResolving {
 			continue
 		}
 		if x.roles.open = slices.DeleteFunc(x.roles.open, func(r string) bool { return r == ev.Role.Role }); len(x.roles.open) == 0 {
@@ -50,16 +50,16 @@ func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (w
 	if len(x.Do.Roles) == 0 {
 		return false, nil
 	}
-	if x.phase != asks {
+	if x.phase != phaseResolving {
 		x.roles.ends = e.ends(x, message)
 		for _, r := range x.Do.Asked() {
-			if at, ok := e.asked[r]; !ok || at != e.now { // of a message's step, before the message
+			if at, ok := e.roleCheckedAt[r]; !ok || at != e.now { // of a message's step, before the message
 				x.roles.open = append(x.roles.open, r)
 				ask = append(ask, model.Decision{Event: ev.Num, At: ev.At, Step: x.num, Ask: r, Reason: reason})
 			}
 		}
 		if len(ask) > 0 {
-			x.phase, x.roles.reason, x.roles.message = asks, reason, message
+			x.phase, x.roles.reason, x.roles.message = phaseResolving, reason, message
 			return true, ask
 		}
 	}
@@ -77,7 +77,7 @@ func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (w
 	}
 	do, who, err := x.Do.Resolve(have)
 	if err != nil {
-		x.phase, x.res.Lacked = lacks, err.Error()
+		x.phase, x.res.Lacked = phaseFailed, err.Error()
 		return true, nil
 	}
 	x.res.Roles = who
@@ -107,7 +107,7 @@ func (e *Engine) ends(x *step, message uint64) map[string][]model.NodeID {
 // outOfAction says whether a step in force isolates a host, or has stopped its servers.
 func (e *Engine) outOfAction(h model.NodeID) bool {
 	return slices.ContainsFunc(e.steps, func(x *step) bool {
-		return x.phase == acts && (x.Do.Isolate == h || x.Do.Node != nil && x.Do.Node.Host == h)
+		return x.phase == phaseActive && (x.Do.Isolate == h || x.Do.Node != nil && x.Do.Node.Host == h)
 	})
 }
 

@@ -11,20 +11,20 @@ import (
 type phase uint8
 
 const (
-	waits phase = iota // for the workload, or for the step before: not armed
-	armed              // its When may come
-	asks               // its When came; it begins when it is known who has its roles
-	acts               // it has begun
-	over
-	lacks // it could not begin
+	phaseWaiting   phase = iota // for the workload, or for the step before: not armed
+	phaseArmed                  // its When may come
+	phaseResolving              // its When came; it begins when it is known who has its roles
+	phaseActive                 // it has begun
+	phaseDone
+	phaseFailed // it could not begin
 )
 
 // step is a step of the scenario with its state in the run.
 type step struct {
 	model.Step
-	num   int // from 1
-	phase phase
-	armed time.Duration // when it was
+	num     int // from 1
+	phase   phase
+	armedAt time.Duration // when it was
 	// looked says that the state was checked after the times of When had passed.
 	looked bool
 	event  uint64 // at which it began
@@ -54,7 +54,7 @@ func (e *Engine) add(st model.Step) *step {
 func (e *Engine) play(s model.Scenario) {
 	e.s = s
 	for i, x := range e.steps {
-		if x.phase < acts {
+		if x.phase < phaseActive {
 			x.play(s.Steps[i])
 		}
 	}
@@ -75,10 +75,10 @@ func (x *step) play(st model.Step) {
 }
 
 // cuts says whether it is a cut that has begun and not ended.
-func (x *step) cuts() bool { return x.phase == acts && x.Do.Cut != nil }
+func (x *step) cuts() bool { return x.phase == phaseActive && x.Do.Cut != nil }
 
 // classes says whether it is a cut, begun or still to begin, that a class may heal.
-func (x *step) classes() bool { return x.phase < over && x.Do.Cut != nil && x.When.State != nil }
+func (x *step) classes() bool { return x.phase < phaseDone && x.Do.Cut != nil && x.When.State != nil }
 
 func (x *step) crossedBy(p *model.HeldPacket) bool {
 	return !p.Spared && x.links[model.Link{Src: p.From, Dst: p.To}] && !slices.Contains(p.SparedBy, x.num)
@@ -87,20 +87,20 @@ func (x *step) crossedBy(p *model.HeldPacket) bool {
 // awaits is the message that begins or ends the step next; nil: none does.
 func (x *step) awaits() *model.MessageTrigger {
 	switch x.phase {
-	case armed:
+	case phaseArmed:
 		return x.When.Message
-	case acts:
+	case phaseActive:
 		return x.Until.Message
 	}
 	return nil
 }
 
-// asks selects the messages at which the engine must know who has a role; nil: none.
-func (x *step) asks() *model.MessageMatch {
+// roleQuery selects the messages at which the engine must know who has a role; nil: none.
+func (x *step) roleQuery() *model.MessageMatch {
 	var m *model.MessageMatch
 	if t := x.awaits(); t != nil {
 		m = &t.Match
-	} else if x.fault != nil && x.phase == acts && !x.fault.spent() {
+	} else if x.fault != nil && x.phase == phaseActive && !x.fault.spent() {
 		m = &x.fault.Match
 	}
 	if m == nil || len(m.Roles()) == 0 {
@@ -121,10 +121,10 @@ func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []mo
 		return out
 	}
 	for i, x := range e.steps {
-		if x.phase == waits && (i == 0 || x.When.Follows == "" || e.steps[i-1].releases(x.When.Follows)) {
-			x.phase, x.armed = armed, e.now
+		if x.phase == phaseWaiting && (i == 0 || x.When.Follows == "" || e.steps[i-1].releases(x.When.Follows)) {
+			x.phase, x.armedAt = phaseArmed, e.now
 		}
-		if x.phase == armed && x.When.Message == nil && x.When.File == nil && e.passed(&x.When, x.armed) {
+		if x.phase == phaseArmed && x.When.Message == nil && x.When.File == nil && e.passed(&x.When, x.armedAt) {
 			message, ok := uint64(0), x.When.State == nil && (x.When.Role == nil || e.held(x, x.When.Role))
 			if x.When.State != nil && (states || !x.looked) {
 				x.looked = true
@@ -136,7 +136,7 @@ func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []mo
 				out = e.begin(ev, x, x.reason(), message, out)
 			}
 		}
-		if x.phase != acts {
+		if x.phase != phaseActive {
 			continue
 		}
 		reason := ""
@@ -151,7 +151,7 @@ func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []mo
 			continue
 		}
 		if x.fault != nil {
-			x.phase = over
+			x.phase = phaseDone
 			out = e.faults.end(ev, x.fault, out)
 		} else {
 			out = append(out, e.end(ev, x, reason))
@@ -163,9 +163,9 @@ func (e *Engine) advance(ev model.Event, states bool, out []model.Decision) []mo
 // releases says whether a step that follows this one may be armed.
 func (x *step) releases(f model.Follows) bool {
 	if f == model.FollowsBegin {
-		return x.phase == over || x.phase == acts && (x.fault == nil || x.fault.proof.Acted > 0)
+		return x.phase == phaseDone || x.phase == phaseActive && (x.fault == nil || x.fault.proof.Acted > 0)
 	}
-	return x.phase == over || x.phase == acts && x.fault != nil && x.fault.spent()
+	return x.phase == phaseDone || x.phase == phaseActive && x.fault != nil && x.fault.spent()
 }
 
 // reason is why it begins where no message does it.
@@ -185,7 +185,7 @@ func (e *Engine) begin(ev model.Event, x *step, reason string, message uint64, o
 	if wait, ds := e.name(ev, x, reason, message); wait {
 		return append(out, ds...)
 	}
-	x.phase, x.event, x.met = acts, e.events, 0
+	x.phase, x.event, x.met = phaseActive, e.events, 0
 	x.res.Began, x.roles.known = e.now, false
 	if x.fault != nil {
 		return out
@@ -209,7 +209,7 @@ func (e *Engine) begin(ev model.Event, x *step, reason string, message uint64, o
 }
 
 func (e *Engine) end(ev model.Event, x *step, reason string) model.Decision {
-	x.phase = over
+	x.phase = phaseDone
 	x.res.EndedBy, x.res.Ended = reason, e.now
 	if x == e.firstCut {
 		e.res.Healed, e.res.HealAt, e.res.HealReason = true, e.now, reason
@@ -238,23 +238,23 @@ func (x *step) result() model.StepResult {
 func (e *Engine) byState(ev model.Event, x *step) bool {
 	c := x.When.State
 	st, ok := e.reached(c)
-	for i := 0; !ok && i < len(e.or); i++ {
-		if len(e.or[i].Steps) == 0 {
+	for i := 0; !ok && i < len(e.variants); i++ {
+		if len(e.variants[i].Steps) == 0 {
 			continue
 		}
-		c := e.or[i].Steps[x.num-1].When.State
+		c := e.variants[i].Steps[x.num-1].When.State
 		if ev.Observation != nil && ev.Observation.Var != c.Invariant.A && ev.Observation.Var != c.Invariant.B {
 			continue // this observation did not change the state
 		}
 		if st, ok = e.reached(c); ok {
 			e.res.Or = e.s.Or[i]
-			e.play(e.or[i])
+			e.play(e.variants[i])
 		}
 	}
 	if !ok {
 		return false
 	}
-	e.or = nil
+	e.variants = nil
 	if e.firstAtState == nil {
 		e.firstAtState, e.res.CutState = x, &st
 	}
@@ -283,8 +283,8 @@ func (e *Engine) standsFor(inv *model.Invariant, met model.State, nth int, st mo
 	return st.Shape() == shape && e.track.entered(inv, shape) >= nth
 }
 
-// came lists the awaited messages that a packet carries, in stream order.
-func (e *Engine) came(p *model.HeldPacket) []uint64 {
+// awaitedIn lists the awaited messages that a packet carries, in stream order.
+func (e *Engine) awaitedIn(p *model.HeldPacket) []uint64 {
 	if len(e.awaited) == 0 {
 		return nil
 	}
@@ -322,7 +322,7 @@ func (e *Engine) before(ev model.Event, came []uint64, out []model.Decision) []m
 	}
 	changed := false
 	for _, x := range e.steps {
-		if x.phase != acts || x.cuts() && x.crossedBy(ev.Packet) {
+		if x.phase != phaseActive || x.cuts() && x.crossedBy(ev.Packet) {
 			continue
 		}
 		if num := e.byMessage(x, came); num != 0 {
@@ -332,7 +332,7 @@ func (e *Engine) before(ev model.Event, came []uint64, out []model.Decision) []m
 		}
 	}
 	for _, x := range e.steps {
-		if t := x.When.Message; x.phase == armed && t != nil && t.Side != model.SideReceive && e.passed(&x.When, x.armed) {
+		if t := x.When.Message; x.phase == phaseArmed && t != nil && t.Side != model.SideReceive && e.passed(&x.When, x.armedAt) {
 			if num := e.turn(x, t, came); num != 0 {
 				out, changed = e.begin(ev, x, model.ReasonMessage, num, out), true
 			}
@@ -349,7 +349,7 @@ func (e *Engine) before(ev model.Event, came []uint64, out []model.Decision) []m
 func (e *Engine) behind(ev model.Event, came []uint64, out []model.Decision) []model.Decision {
 	passed := slices.ContainsFunc(out, func(d model.Decision) bool { return d.Frame == ev.Packet.Frame && d.Action == model.Pass })
 	for _, x := range e.steps {
-		if t := x.When.Message; passed && x.phase == armed && t != nil && t.Side == model.SideReceive && e.passed(&x.When, x.armed) {
+		if t := x.When.Message; passed && x.phase == phaseArmed && t != nil && t.Side == model.SideReceive && e.passed(&x.When, x.armedAt) {
 			if num := e.turn(x, t, came); num != 0 {
 				out = e.begin(ev, x, model.ReasonMessage, num, out)
 			}
@@ -361,8 +361,8 @@ func (e *Engine) behind(ev model.Event, came []uint64, out []model.Decision) []m
 	return e.advance(ev, false, out)
 }
 
-// healed says whether a packet across a cut heals it, and notes the classes that it meets.
-func (e *Engine) healed(ev model.Event, x *step, came []uint64) (model.Decision, bool) {
+// healsCut says whether a packet across a cut heals this cut, and notes the classes that it meets.
+func (e *Engine) healsCut(ev model.Event, x *step, came []uint64) (model.Decision, bool) {
 	var h model.Decision
 	num, reason, class := e.byMessage(x, came), model.ReasonMessage, (*model.Class)(nil)
 	if x.When.State != nil && num == 0 {

@@ -172,8 +172,8 @@ func TestAPacketIsSparedByWhatItIsNotOf(t *testing.T) {
 		at   time.Duration
 		p    model.HeldPacket
 		want model.Action
-	}{{0, model.HeldPacket{SparedBy: []int{1}}, model.Refuse}, {0, model.HeldPacket{SparedBy: []int{2}}, model.Refuse}, {0, model.HeldPacket{Spared: true}, model.Pass},
-		{1, model.HeldPacket{SparedBy: []int{1}}, model.Pass}, {1, model.HeldPacket{SparedBy: []int{2}}, model.Refuse}} {
+	}{{0, model.HeldPacket{SparedBy: []int{1}}, model.DropPacket}, {0, model.HeldPacket{SparedBy: []int{2}}, model.DropPacket}, {0, model.HeldPacket{Spared: true}, model.Pass},
+		{1, model.HeldPacket{SparedBy: []int{1}}, model.Pass}, {1, model.HeldPacket{SparedBy: []int{2}}, model.DropPacket}} {
 		c.p.From, c.p.To = "n1", "n2"
 		ds := e.Step(model.Event{Kind: model.EventPacket, At: c.at, Packet: &c.p})
 		if got := ds[len(ds)-1]; got.Action != c.want {

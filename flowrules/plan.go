@@ -32,8 +32,8 @@ type Host struct {
 	Port uint32 // on its own switch
 	MAC  MAC
 	IP   netip.Addr // IPv4
-	// Via is the port towards another switch by which the host is reached, Tree
-	// the one by which its broadcasts come; 0: it is on a port of this one.
+	// Via is the trunk port that leads to the host, Tree the trunk port on which its
+	// broadcasts arrive. Both are 0 for a host on a port of this switch.
 	Via, Tree uint32
 }
 
@@ -50,13 +50,12 @@ func (h Host) out() uint32 {
 // Pair is two hosts; both directions are meant.
 type Pair struct{ A, B model.NodeID }
 
-// InForce is a partition that is to be in force.
-type InForce struct {
-	ID        uint32 // 1 or more; unique among those in force
+// Wanted is a partition that the rules must implement.
+type Wanted struct {
+	ID        uint32 // 1 or more; unique among those of an Input
 	Partition model.Partition
-	// Behind leaves gated pairs at the gate, which then has to refuse them, and
-	// puts their drop rules into the table after it: they take effect only if the
-	// gate's rules vanish. Pairs that are not gated are cut as usual.
+	// Behind: the gate drops the packets of gated pairs. Their drop rules are in the table
+	// behind it, for when the gate's rules expire. Other pairs are cut as usual.
 	Behind bool
 	// Lifted: the partition has no drop rules any more, but its meters stay turned down.
 	Lifted bool
@@ -70,15 +69,15 @@ type Input struct {
 	// Trunks are the ports towards other switches; broadcasts go by those of
 	// Tree, which is loop-free: see Routes.
 	Trunks, Tree []uint32
-	Partitions   []InForce
+	Partitions   []Wanted
 	Gate         []Pair
 	Mirror       []Pair
 	MirrorPort   uint32 // where copies go; required with Mirror
-	// Changes counts, by host, the changes of what it may send: see KindFresh. Only the
-	// difference from the last input matters.
+	// Changes counts, by host, how often what it may send changed. If its count differs from
+	// the last Input, the switch gets another KindFresh rule.
 	Changes map[model.NodeID]int
-	// GatePort is a port from which held packets come back; 0: none. With one
-	// the ports of hosts go up to model.MaxGatedPort.
+	// GatePort is a port from which held packets come back; 0: none. With one, the ports of
+	// hosts must not exceed model.MaxGatedPort.
 	GatePort uint32
 	// ByPort has held packets go to GatePort, not to the controller.
 	ByPort bool
@@ -175,7 +174,8 @@ const (
 	etherTypeARP   uint16 = 0x0806
 )
 
-// GateFence is the VLAN id that a switch turns back to the gate port.
+// GateFence is the VLAN id of packets that the switch returns to the gate port; see the
+// package comment.
 const GateFence uint16 = 4094
 
 // String is the match in the syntax of ovs-ofctl.

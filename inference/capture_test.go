@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"netsplit/internal/recut"
+	"netsplit/internal/resegment"
 	"netsplit/model"
 )
 
@@ -21,7 +21,7 @@ var captures = []capture{
 
 func (c capture) frames(t testing.TB) []model.Frame {
 	t.Helper()
-	frames, err := recut.Read(c.path)
+	frames, err := resegment.Read(c.path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func (c capture) pipeline(t testing.TB, dissector string) *Pipeline {
 // read steps all frames and returns the messages, those of Flush included.
 func read(p *Pipeline, frames []model.Frame) (all []model.Message) {
 	for _, f := range frames {
-		all = append(all, p.Step(f).New...)
+		all = append(all, p.Read(f).New...)
 	}
 	return append(all, p.Flush(0).New...)
 }

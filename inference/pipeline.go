@@ -29,10 +29,10 @@ type Config struct {
 	Variables []model.Variable
 }
 
-// Step is what one frame brought. It is valid until the next call of Step or
-// Flush; messages that are kept longer are copied by the caller (their Fields
+// Result is what one frame brought. It is valid until the next call of Read,
+// DecodeOnly or Flush; messages that are kept longer are copied by the caller (their Fields
 // are not reused).
-type Step struct {
+type Result struct {
 	Packet model.Packet
 	// New are the messages whose type this packet made certain or which it
 	// completed, in the order of recognition, with their numbers set.
@@ -56,7 +56,7 @@ type Pipeline struct {
 	words    map[port]*classify.Vocabulary // of each declared port, and of all others
 	extract  *state.Extractor
 
-	step    Step
+	step    Result
 	number  uint64              // of the last message
 	before  uint64              // number as it was before the current frame
 	frame   uint64              // of the current frame
@@ -115,8 +115,8 @@ func (p *Pipeline) hostOf(a netip.Addr) (model.NodeID, bool) {
 	return h, ok
 }
 
-// Step reads one frame. f.Data is not kept.
-func (p *Pipeline) Step(f model.Frame) *Step {
+// Read reads one frame. f.Data is not kept.
+func (p *Pipeline) Read(f model.Frame) *Result {
 	p.begin(f.Num, f.At)
 	s := &p.step
 	p.decode(f)
@@ -138,9 +138,9 @@ func (p *Pipeline) Step(f model.Frame) *Step {
 	return p.end()
 }
 
-// Look says whose packet a frame is and reads no message from it: of frames that
-// come behind the end, after Flush, a connection's rest would read as a new one.
-func (p *Pipeline) Look(f model.Frame) *Step {
+// DecodeOnly decodes the addresses of a frame and reads no message from it. Use it after
+// Flush: Read would take the rest of a connection for a new one.
+func (p *Pipeline) DecodeOnly(f model.Frame) *Result {
 	p.begin(f.Num, f.At)
 	p.decode(f)
 	return p.end()
@@ -156,7 +156,7 @@ func (p *Pipeline) decode(f model.Frame) {
 // Flush ends all connections, as at the end of a run or a capture, and returns
 // the messages that were incomplete until then, as they stand. The pipeline is
 // empty afterwards; numbers go on.
-func (p *Pipeline) Flush(at time.Duration) *Step {
+func (p *Pipeline) Flush(at time.Duration) *Result {
 	p.begin(p.frame, at)
 	p.step.Packet = model.Packet{}
 	p.events(p.table.Flush())
@@ -175,7 +175,7 @@ func (p *Pipeline) begin(frame uint64, at time.Duration) {
 	s.New, s.Again, s.Observations, s.Notes = s.New[:0], s.Again[:0], s.Observations[:0], s.Notes[:0]
 }
 
-func (p *Pipeline) end() *Step {
+func (p *Pipeline) end() *Result {
 	s := &p.step
 	slices.Sort(s.Again)
 	s.Again = slices.Compact(s.Again)
@@ -193,7 +193,7 @@ func (p *Pipeline) note(format string, args ...any) {
 func (p *Pipeline) message(m model.Message) uint64 {
 	p.number++
 	m.Num, m.Frame, m.At = p.number, p.frame, p.at
-	for i, f := range m.Fields { // records are JSON, which keeps nothing else
+	for i, f := range m.Fields { // JSON keeps valid UTF-8 only
 		if !utf8.ValidString(f.Name) || !utf8.ValidString(f.Value) {
 			m.Fields[i] = model.Field{Name: strings.ToValidUTF8(f.Name, "\uFFFD"), Value: strings.ToValidUTF8(f.Value, "\uFFFD")}
 		}
@@ -238,7 +238,7 @@ func (p *Pipeline) datagram(pk *model.Packet) {
 		p.note("frame %d: datagram is fragmented: typed by its first fragment", p.frame)
 	}
 	u := read(dir, pk.Payload)
-	if pk.Fragment || pk.Note != "" { // what is wrong with a datagram has cost it bytes
+	if pk.Fragment || pk.Note != "" { // a part of it is missing
 		u.Fields = append(u.Fields, model.Field{Name: "incomplete", Value: "true"})
 	}
 	u.Type = p.vocabulary("udp", pr.Port, ok).Type(&u)
@@ -249,8 +249,8 @@ func (p *Pipeline) datagram(pk *model.Packet) {
 	})
 }
 
-// stream names the direction in which packets without a connection go; what is one
-// receiver's copy names it.
+// stream names the direction of packets without a connection. The name of a multicast copy
+// includes its receiver.
 func (p *Pipeline) stream(proto, src, dst string) string {
 	s := proto + " " + src + ">" + dst
 	if p.copy {
@@ -259,7 +259,7 @@ func (p *Pipeline) stream(proto, src, dst string) string {
 	return s
 }
 
-// arp reads an ARP request; each one asks anew.
+// arp reads an ARP request; each is a new message.
 func (p *Pipeline) arp(pk *model.Packet) {
 	if pk.ARPOp != 1 {
 		return
@@ -270,8 +270,8 @@ func (p *Pipeline) arp(pk *model.Packet) {
 	})
 }
 
-// synType names the port that is asked for. Of undeclared ones there may be as
-// many as systems draw.
+// synType names the port that is asked for. Undeclared ports may be ephemeral: they share
+// the type "tcp syn" where there are too many.
 func (p *Pipeline) synType(number uint16) string {
 	u := classify.Unit{Type: "tcp syn :" + strconv.Itoa(int(number))}
 	if _, declared := p.tcp[number]; !declared {

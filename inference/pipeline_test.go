@@ -44,14 +44,14 @@ func newBench(t testing.TB, cfg Config) *bench {
 	return &bench{t: t, p: p}
 }
 
-func (b *bench) step(host model.NodeID, ls ...gopacket.SerializableLayer) *Step {
+func (b *bench) step(host model.NodeID, ls ...gopacket.SerializableLayer) *Result {
 	b.t.Helper()
 	buf := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true}, ls...); err != nil {
 		b.t.Fatal(err)
 	}
 	b.num++
-	return b.p.Step(model.Frame{Num: b.num, At: time.Duration(b.num) * time.Millisecond, Host: host, Data: buf.Bytes()})
+	return b.p.Read(model.Frame{Num: b.num, At: time.Duration(b.num) * time.Millisecond, Host: host, Data: buf.Bytes()})
 }
 
 func ether(typ layers.EthernetType) *layers.Ethernet {
@@ -63,7 +63,7 @@ func ipv4(src, dst int, proto layers.IPProtocol) *layers.IPv4 {
 }
 
 // tcp sends a segment from port 40000 of n1 to port 6379 of n2, or back.
-func (b *bench) tcp(back bool, flags model.TCPFlags, seq, ack uint32, data string) *Step {
+func (b *bench) tcp(back bool, flags model.TCPFlags, seq, ack uint32, data string) *Result {
 	b.t.Helper()
 	src, dst := 1, 2
 	t := &layers.TCP{SrcPort: 40000, DstPort: 6379, Seq: seq, Ack: ack, Window: 500,
@@ -82,7 +82,7 @@ const (
 )
 
 // show is a step in a line: new messages, the numbers that came again, notes.
-func show(s *Step) string {
+func show(s *Result) string {
 	var out []string
 	for _, m := range s.New {
 		out = append(out, fmt.Sprintf("%d %s>%s %s", m.Num, m.From, m.To, m.Type))
@@ -93,7 +93,7 @@ func show(s *Step) string {
 	return strings.Join(append(out, s.Notes...), "; ")
 }
 
-func expect(t *testing.T, what string, s *Step, want string) {
+func expect(t *testing.T, what string, s *Result, want string) {
 	t.Helper()
 	if got := show(s); got != want {
 		t.Errorf("%s\n got %s\nwant %s", what, got, want)
@@ -187,7 +187,7 @@ func TestDatagramsFromAPortAnswer(t *testing.T) {
 
 func TestDatagrams(t *testing.T) {
 	b := newBench(t, Config{})
-	send := func(src, dst int, sport, dport layers.UDPPort, data string) *Step {
+	send := func(src, dst int, sport, dport layers.UDPPort, data string) *Result {
 		return b.step("", ether(0x800), ipv4(src, dst, layers.IPProtocolUDP), &layers.UDP{SrcPort: sport, DstPort: dport}, gopacket.Payload(data))
 	}
 	s := send(1, 2, 7001, 7000, "gossip x=1")
@@ -222,10 +222,10 @@ func TestADatagramCutByTheCaptureIsIncomplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := buf.Bytes()
-	if s := b.p.Step(model.Frame{Num: 1, Data: data}); len(s.Observations) != 1 || s.Observations[0].Value != "LEADER" {
+	if s := b.p.Read(model.Frame{Num: 1, Data: data}); len(s.Observations) != 1 || s.Observations[0].Value != "LEADER" {
 		t.Errorf("whole: %v", s.Observations)
 	}
-	s := b.p.Step(model.Frame{Num: 2, Data: data[:len(data)-3]})
+	s := b.p.Read(model.Frame{Num: 2, Data: data[:len(data)-3]})
 	expect(t, "cut", s, "2 n1>n2 text gossip; frame 2: truncated")
 	if v, _ := s.New[0].Field("incomplete"); v != "true" || len(s.Observations) != 0 {
 		t.Errorf("cut: %v shows %v, want incomplete=true and nothing", s.New[0].Fields, s.Observations)
@@ -245,7 +245,7 @@ func TestTypesDoNotGrowWithData(t *testing.T) {
 		return string(w)
 	}
 	types := map[string]map[string]bool{}
-	count := func(kind string, s *Step) {
+	count := func(kind string, s *Result) {
 		for _, m := range s.New {
 			if types[kind] == nil {
 				types[kind] = map[string]bool{}
@@ -296,7 +296,7 @@ func TestFieldsAreText(t *testing.T) {
 
 func TestARPRequestsAreMessages(t *testing.T) {
 	b := newBench(t, Config{})
-	arp := func(op uint16, src, dst int) *Step {
+	arp := func(op uint16, src, dst int) *Result {
 		return b.step("", ether(0x806), &layers.ARP{AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4,
 			HwAddressSize: 6, ProtAddressSize: 4, Operation: op, SourceHwAddress: make([]byte, 6), SourceProtAddress: ip(src).AsSlice(),
 			DstHwAddress: make([]byte, 6), DstProtAddress: ip(dst).AsSlice()})
@@ -311,7 +311,7 @@ func TestARPRequestsAreMessages(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	b := newBench(t, Config{})
-	expect(t, "not a frame", b.p.Step(model.Frame{Num: 1, Data: []byte{1, 2, 3}}), "frame 1: ethernet: shorter than 14 bytes")
+	expect(t, "not a frame", b.p.Read(model.Frame{Num: 1, Data: []byte{1, 2, 3}}), "frame 1: ethernet: shorter than 14 bytes")
 	s := b.step("n3", ether(0x800), ipv4(1, 2, layers.IPProtocolICMPv4), gopacket.Payload{8, 0, 0, 0})
 	expect(t, "another host's address", s, `frame 1: came from n3 with the source address 10.0.0.1 of "n1"`)
 	expect(t, "its own", b.step("n1", ether(0x800), ipv4(1, 2, layers.IPProtocolICMPv4), gopacket.Payload{8, 0, 0, 0}), "")
@@ -392,7 +392,7 @@ func FuzzStep(f *testing.F) {
 		p := captures[0].pipeline(t, "resp")
 		var last uint64
 		for i, data := range [][]byte{a, b, a} {
-			s := p.Step(model.Frame{Num: uint64(i + 1), Data: data})
+			s := p.Read(model.Frame{Num: uint64(i + 1), Data: data})
 			for _, m := range s.New {
 				if m.Num != last+1 || m.Type == "" || m.Bytes < 0 {
 					t.Fatalf("message %+v after number %d", m, last)
@@ -423,7 +423,7 @@ func BenchmarkStep(b *testing.B) {
 		if n%len(frames) == 0 {
 			p = captures[0].pipeline(b, "resp")
 		}
-		p.Step(frames[n%len(frames)])
+		p.Read(frames[n%len(frames)])
 		n++
 	}
 }

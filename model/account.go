@@ -60,9 +60,9 @@ type SequenceAccount struct {
 // FaultAccount says how often the point of a fault came: in Came of Asked runs that waited
 // for it. In Other of them its message came at another point.
 type FaultAccount struct {
-	ID    FaultID `json:"id"`
-	Fault string  `json:"fault"`
-	Asked int     `json:"asked"`
-	Came  int     `json:"came"`
-	Other int     `json:"other,omitempty"`
+	ID       FaultID `json:"id"`
+	Fault    string  `json:"fault"`
+	Asked    int     `json:"asked"`
+	Occurred int     `json:"came"`
+	Other    int     `json:"other,omitempty"`
 }

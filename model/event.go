@@ -149,8 +149,8 @@ type Action string
 
 // Actions of the gate.
 const (
-	Pass   Action = "pass"
-	Refuse Action = "drop"
+	Pass       Action = "pass"
+	DropPacket Action = "drop"
 	// Hold keeps the packet until a later decision names its frame.
 	Hold Action = "hold"
 	// Copy sends a copy of a packet that has passed or passes with this event.

@@ -50,13 +50,13 @@ func TestHostsStandForRoles(t *testing.T) {
 func TestARoleTriggerThatMakesNoSenseIsRefused(t *testing.T) {
 	crash := Fault{Node: &NodeFault{Verb: NodeKill, Host: "n1"}}
 	for want, s := range map[string]Step{
-		"":                                 {When: Trigger{Role: &RoleTrigger{Name: "leader", Changes: true}}, Do: crash, Until: Trigger{Role: &RoleTrigger{Name: "leader", Is: "n2"}}},
-		"when: role: no name":              {When: Trigger{Role: &RoleTrigger{Is: "n2"}}, Do: crash},
-		"give either changes":              {When: Trigger{Role: &RoleTrigger{Name: "leader", Is: "n2", Changes: true}}, Do: crash},
-		`until: role leader: no host "n9"`: {Do: crash, Until: Trigger{Role: &RoleTrigger{Name: "leader", Is: "n9"}}},
-		"leave out all but one":            {Do: crash, When: Trigger{Role: &RoleTrigger{Name: "leader", Is: "n2"}, Message: &MessageTrigger{Match: MessageMatch{Type: "A"}}}},
-		`no host "leader"`:                 {Do: Fault{Node: &NodeFault{Verb: NodeKill, Host: "leader"}}},
-		"a class names hosts":              {Do: Fault{Cut: &Partition{}, Roles: []string{"leader"}}, Until: Trigger{Class: &Class{}}},
+		"":                                    {When: Trigger{Role: &RoleTrigger{Name: "leader", Changes: true}}, Do: crash, Until: Trigger{Role: &RoleTrigger{Name: "leader", Is: "n2"}}},
+		"when: role: no name":                 {When: Trigger{Role: &RoleTrigger{Is: "n2"}}, Do: crash},
+		"give either changes":                 {When: Trigger{Role: &RoleTrigger{Name: "leader", Is: "n2", Changes: true}}, Do: crash},
+		`until: role leader: no host "n9"`:    {Do: crash, Until: Trigger{Role: &RoleTrigger{Name: "leader", Is: "n9"}}},
+		"give one of role, message and state": {Do: crash, When: Trigger{Role: &RoleTrigger{Name: "leader", Is: "n2"}, Message: &MessageTrigger{Match: MessageMatch{Type: "A"}}}},
+		`no host "leader"`:                    {Do: Fault{Node: &NodeFault{Verb: NodeKill, Host: "leader"}}},
+		"a class names hosts":                 {Do: Fault{Cut: &Partition{}, Roles: []string{"leader"}}, Until: Trigger{Class: &Class{}}},
 	} {
 		if err := s.Validate([]NodeID{"n1", "n2"}, 1); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

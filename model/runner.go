@@ -25,7 +25,7 @@ type Runner struct {
 	// Labs is how many it may make at once; 0 with a testbed of its own.
 	Labs    int    `json:"labs"`
 	Testbed string `json:"testbed,omitempty"` // name
-	// Has are words that campaigns may need; Software are the sets in its cache.
+	// Has are tags that campaigns may need; Software are the sets in its cache.
 	Has      []string `json:"has"`
 	Software []string `json:"software,omitempty"`
 

@@ -28,9 +28,9 @@ const (
 )
 
 // Trigger is a moment of a run. First it is armed: a When as the workload starts or as
-// Follows says, an Until as its step begins. Then its times must pass. Then it comes with
-// the first state, message, role, class or file operation that it names; if it names none,
-// at once. An Until with nothing set never comes.
+// Follows says, an Until as its step begins. Then its times must pass. Then it fires
+// at the first state, message, role, class or file operation that it names; if it names none,
+// at once. An Until with nothing set never fires.
 type Trigger struct {
 	Follows Follows `json:"follows,omitempty"` // only in a When
 	// At is a time since the workload started, After a time since the trigger was armed.
@@ -63,7 +63,7 @@ type MessageTrigger struct {
 	Side  Side         `json:"side,omitempty"` // "": SideSend; only in a When
 }
 
-// Side says whether a trigger comes before or after its message passes the gate.
+// Side says whether a trigger fires before or after its message passes the gate.
 type Side string
 
 // Sides. SideSend is before the packet passes, so the fault acts on it, too. SideReceive is
@@ -239,33 +239,33 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 	}
 	switch {
 	case does != 1:
-		return fmt.Errorf("a step does one thing: give do a cut, a host to isolate, to crash or to pause, a message fault, or a disk fault")
+		return fmt.Errorf("do: a step does one thing: give one of cut, isolate, crash, pause, a message fault, a disk fault")
 	case s.Do.Node != nil && !slices.Contains(WithRoles(hosts, s.Do.Roles), s.Do.Node.Host):
 		return fmt.Errorf("no host %q: there are %v", s.Do.Node.Host, hosts)
 	case s.Do.Node != nil && s.Do.Node.Verb != NodeKill && s.Do.Node.Verb != NodePause:
 		return fmt.Errorf("unknown fault %q of a server: use kill or pause", s.Do.Node.Verb)
 	case s.Do.Silent() && (s.Do.Node.Verb != NodeKill || s.Do.Node.Process != "" || s.Do.Isolate != s.Do.Node.Host):
-		return fmt.Errorf("silent crashes a machine with all its servers: give it with crash only, without process, isolate and cut")
+		return fmt.Errorf("do: silent belongs to the crash of a whole machine: use it with crash, without process, isolate and cut")
 	case w.Follows != "" && w.Follows != FollowsBegin && w.Follows != FollowsEnd:
 		return fmt.Errorf("when: unknown follows %q: use begin or end", w.Follows)
 	case slices.ContainsFunc(s.Do.Roles, MessageRole) && w.Message == nil && w.Follows != FollowsBegin:
-		return fmt.Errorf("%s and %s are the ends of the message at which the step begins: give when a message, or let it follow the begin of a message fault", RoleSender, RoleReceiver)
+		return fmt.Errorf("%s and %s are the ends of the message at which the step begins: add a message to when, or follows: begin after a message fault", RoleSender, RoleReceiver)
 	case w.Follows != "" && place == 1:
 		return fmt.Errorf("when: the first step follows none: leave out follows")
 	case w.Class != nil || w.Unseen != nil || u.Follows != "" || u.State != nil:
-		return fmt.Errorf("until takes no state and no follows, and when no class: leave them out")
+		return fmt.Errorf("state and follows belong to when, class and unseen to until: leave them out of the other")
 	case w.At < 0 || w.After < 0 || u.At < 0 || u.After < 0 || s.Max < 0:
 		return fmt.Errorf("times must not be negative")
 	case u.At > 0 && u.Timed() && w.Timed() && w.Follows == "" && u.At <= max(w.At, w.After):
 		return fmt.Errorf("until: it ends %v into the workload, and does not begin before %v: let it end later", u.At, max(w.At, w.After))
 	case w.State != nil && w.Message != nil:
-		return fmt.Errorf("when: a step begins at a state or at a message: leave out one of them, or have one step follow another")
+		return fmt.Errorf("when: give a state or a message, not both, or have one step follow another")
 	case s.Do.Message != nil && (w.Message != nil || u.Message != nil):
 		return fmt.Errorf("a message fault selects its messages by match: leave the message out of when and until")
 	case u.Class != nil && len(s.Do.Roles) > 0:
-		return fmt.Errorf("until: a class names hosts, and the fault names roles: give until a message")
+		return fmt.Errorf("until: a class names hosts, and the fault names roles: use a message in until")
 	case u.Class != nil && (w.State == nil || s.Do.Cut == nil):
-		return fmt.Errorf("until: a class has the values of the state that the cut began at: give when a state, or until a message")
+		return fmt.Errorf("until: a class needs a cut that begins at a state: add a state to when, or use a message in until")
 	case w.State != nil && w.State.Invariant.A == w.State.Invariant.B:
 		return fmt.Errorf("when: the state names no invariant: give two variables, as in status[n1]@n2 == status[n1]@n3")
 	case w.State != nil && w.State.State != nil && w.State.State.A == w.State.State.B:
@@ -281,7 +281,7 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 				return err
 			}
 			if t.m != nil || t.of == "when" && w.State != nil {
-				return fmt.Errorf("%s: it comes with a role, a message or a state: leave out all but one, or have one step follow another", t.of)
+				return fmt.Errorf("%s: give one of role, message and state, or have one step follow another", t.of)
 			}
 		}
 		if t.m == nil {

@@ -13,8 +13,8 @@ type Entry struct {
 	// Look is 1 for what a final workload printed, 2 where it was run again; 0 for
 	// other workloads, and in records of versions that did not look twice.
 	Look int `json:"look,omitempty"`
-	// Num is its number among all that came to the run, as model.Event.Num, taken when the
-	// line came; 0 in records of earlier versions. So it is with LogLine and Exit.
+	// Num is the event number that the run gave the line when it arrived (model.Event.Num); 0
+	// in records of earlier versions. LogLine.Num and Exit.Num are alike.
 	Num uint64 `json:"n,omitempty"`
 	model.Operation
 }
@@ -104,7 +104,7 @@ type SourceStat struct {
 	Seen int `json:"seen"`
 	// Cost is the time netsplit waited for answers, not what they cost the system.
 	Cost time.Duration `json:"cost"`
-	// Along: an earlier source has the same probe and asks for both; Cost is 0.
+	// Along: an earlier source has the same probe. Its answer serves both, and Cost is 0.
 	Along bool `json:"along,omitempty"`
 	// Error is that of the last probe without an answer; Answer is the beginning of
 	// the last answer that showed no value.
@@ -144,7 +144,7 @@ func (p PortRead) String() string {
 	s := fmt.Sprintf("%s port %d: ", p.Transport, p.Port)
 	switch {
 	case !p.Known:
-		return s + fmt.Sprintf("%d bytes, of how many is not known: %s", p.Read, p.Trouble)
+		return s + fmt.Sprintf("read %d bytes; the total is unknown: %s", p.Read, p.Trouble)
 	case p.Arrived <= 0:
 		return s + "nothing came"
 	}

@@ -346,7 +346,7 @@ func (r *recorder) message(words []string, line string) error {
 	r.event(model.Event{Kind: model.EventMessage, Message: m})
 	if words[1] == ">x" {
 		n := r.event(model.Event{Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: m.Num, From: m.From, To: m.To, Messages: []uint64{m.Num}}})
-		r.w.Append(rundir.DecisionsFile, model.Decision{Event: n, At: r.at, Frame: m.Num, Action: model.Refuse, Reason: model.ReasonAcross})
+		r.w.Append(rundir.DecisionsFile, model.Decision{Event: n, At: r.at, Frame: m.Num, Action: model.DropPacket, Reason: model.ReasonAcross})
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type Runner struct {
 	Root     bool      `json:"root"`
 	Labs     int       `json:"labs" doc:"Labs at once, at most; 0: it has a testbed of its own"`
 	Testbed  string    `json:"testbed,omitempty" doc:"Name of its testbed"`
-	Has      []string  `json:"has" doc:"Words that campaigns can need"`
+	Has      []string  `json:"has" doc:"Tags that campaigns can need"`
 	Software []string  `json:"software" doc:"Sets of software in its cache when it started"`
 	Seen     time.Time `json:"seen" doc:"When the daemon heard of it last"`
 }

@@ -19,14 +19,14 @@ import (
 // health counts the runs in a row that failed on this machine for reasons that are not the
 // target's.
 type health struct {
-	enough func() // ends the taking of items
+	stopTaking func()
 
-	mu  sync.Mutex
-	bad int
-	why error // that it takes no more
+	mu    sync.Mutex
+	bad   int
+	unfit error // why it takes no more items
 }
 
-// note notes how a run went.
+// note takes the outcome of a run. A machine that is unfit takes no more items.
 func (h *health) note(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,45 +35,45 @@ func (h *health) note(err error) {
 		return
 	}
 	if h.bad++; isFull(err) || errors.Is(err, errGone) {
-		h.why = err
+		h.unfit = err
 	} else if h.bad >= maxFailures {
-		h.why = fmt.Errorf("%d runs in a row failed here, the last: %w", h.bad, err)
+		h.unfit = fmt.Errorf("%d runs in a row failed here, the last: %w", h.bad, err)
 	}
-	if h.why != nil {
-		h.enough()
+	if h.unfit != nil {
+		h.stopTaking()
 	}
 }
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) }
 
-// take takes items of a campaign, one after the other, until takes ends or the machine is
-// found to be sick. Runs under way go on until ctx ends.
-func (r *Runner) take(ctx, takes context.Context, w Work, bench Bench, sick *health) {
+// take takes items of a campaign, one after the other, until taking ends or the machine is
+// unfit. Runs under way go on until ctx ends.
+func (r *Runner) take(ctx, taking context.Context, w Work, bench Bench, h *health) {
 	var c jetstream.Consumer
-	for takes.Err() == nil {
+	for taking.Err() == nil {
 		var err error
 		if c == nil {
-			c, err = r.js.Consumer(takes, r.n.items(), w.Campaign)
+			c, err = r.js.Consumer(taking, r.n.items(), w.Campaign)
 		}
 		var m jetstream.Msg
 		if err == nil {
-			nctx, stop := context.WithTimeout(takes, r.c.times.lease)
+			nctx, stop := context.WithTimeout(taking, r.c.times.lease)
 			m, err = c.Next(jetstream.FetchContext(nctx))
 			stop()
 		}
 		switch {
 		case err == nil:
-			r.make(ctx, bench, m, sick)
+			r.make(ctx, bench, m, h)
 		case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDeleted):
 			c = nil
-			if r.isGone(takes, w.Campaign) { // else it is offered anew
-				sick.note(errGone)
+			if r.isGone(taking, w.Campaign) { // else it is offered anew
+				h.note(errGone)
 				return
 			}
-			pause(takes, time.Second)
-		case !errors.Is(err, jetstream.ErrNoMessages) && !errors.Is(err, nats.ErrTimeout) && takes.Err() == nil:
+			pause(taking, time.Second)
+		case !errors.Is(err, jetstream.ErrNoMessages) && !errors.Is(err, nats.ErrTimeout) && taking.Err() == nil:
 			r.c.Log.Debug("no item", "err", err)
-			pause(takes, time.Second)
+			pause(taking, time.Second)
 		}
 	}
 }
@@ -87,10 +87,10 @@ func (r *Runner) isGone(ctx context.Context, campaign string) bool {
 	return errors.Is(err, jetstream.ErrKeyNotFound)
 }
 
-// make makes the run of an item and sends its record. The item goes back only when the result
-// is stored, so that a run is lost with no machine. Where the disk of this one was full,
-// another one makes the run.
-func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg, sick *health) {
+// make executes the run of an item and sends its record. It acknowledges the item only when
+// the result is stored, so a machine that dies loses no run. Otherwise it gives the item back:
+// another runner executes the run, as where the disk of this one is full.
+func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg, h *health) {
 	var w model.WorkItem
 	err := verify(r.authority, m.Subject(), m.Data(), m.Headers().Get(signatureHeader))
 	if err == nil {
@@ -136,7 +136,7 @@ func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg, sick *h
 	delete(r.under, w.Run) // before somebody gets it again
 	r.mu.Unlock()
 	if why == nil || stored { // else it was stopped, which says nothing of the machine
-		sick.note(failed)
+		h.note(failed)
 	}
 	if stored || errors.Is(why, errStopped) || errors.Is(why, errOver) { // nobody needs it any more
 		r.acknowledge(u)
@@ -258,7 +258,7 @@ func (r *Runner) sendResult(ctx context.Context, w model.WorkItem, res result) e
 		return err
 	}
 	_, err = r.js.Publish(ctx, r.n.subject("result", w.Campaign, w.Run, r.about.Name), b)
-	if isSecond(err) { // stored by a try whose answer was lost
+	if isDuplicate(err) { // stored by a try whose answer was lost
 		return nil
 	}
 	return err

@@ -306,14 +306,14 @@ func (o *Offer) publish(ctx context.Context, w model.WorkItem, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err = o.h.js.PublishMsg(ctx, m); isSecond(err) {
+	if _, err = o.h.js.PublishMsg(ctx, m); isDuplicate(err) {
 		return nil
 	}
 	return err
 }
 
-// isSecond says whether a message was refused because its subject has one.
-func isSecond(err error) bool {
+// isDuplicate says whether a message was refused because its subject has one.
+func isDuplicate(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && strings.Contains(api.Description, "per subject")
 }

@@ -200,7 +200,7 @@ func (h *Hub) again(ctx context.Context, item *jetstream.RawStreamMsg) error {
 		return err
 	}
 	_, err := h.js.PublishMsg(ctx, &nats.Msg{Subject: item.Subject, Data: item.Data, Header: item.Header})
-	if isSecond(err) {
+	if isDuplicate(err) {
 		return nil
 	}
 	return err

@@ -370,21 +370,21 @@ func (r *Runner) workFor(ctx context.Context, w Work) error {
 	defer bench.Close()
 	r.say(func(a *model.Runner) { a.State, a.Reason, a.Slots = model.RunnerReady, "", bench.Slots() })
 	var slots sync.WaitGroup
-	takes, enough := context.WithCancel(ctx)
-	defer enough()
-	sick := health{enough: enough}
+	taking, stopTaking := context.WithCancel(ctx)
+	defer stopTaking()
+	h := health{stopTaking: stopTaking}
 	for range bench.Slots() {
-		slots.Go(func() { r.take(ctx, takes, w, bench, &sick) })
+		slots.Go(func() { r.take(ctx, taking, w, bench, &h) })
 	}
 	slots.Wait()
-	if errors.Is(sick.why, errGone) {
+	if errors.Is(h.unfit, errGone) {
 		return errGone
 	}
-	if sick.why != nil && ctx.Err() == nil {
+	if h.unfit != nil && ctx.Err() == nil {
 		r.say(func(a *model.Runner) {
-			a.State, a.Slots, a.Reason = model.RunnerUnfit, 0, model.OneLine(sick.why.Error())
+			a.State, a.Slots, a.Reason = model.RunnerUnfit, 0, model.OneLine(h.unfit.Error())
 		})
-		return sick.why
+		return h.unfit
 	}
 	return nil
 }
@@ -398,9 +398,9 @@ func (r *Runner) open(ctx context.Context, w Work) (Bench, error) {
 		return nil, fmt.Errorf("this runner is netsplit %s and the daemon is %s: build the same version here", about.Version, w.Version)
 	}
 	var missing []string
-	for _, word := range w.Needs {
-		if !slices.Contains(about.Has, word) {
-			missing = append(missing, word)
+	for _, tag := range w.Needs {
+		if !slices.Contains(about.Has, tag) {
+			missing = append(missing, tag)
 		}
 	}
 	if len(missing) > 0 {

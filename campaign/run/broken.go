@@ -15,9 +15,9 @@ import (
 
 // reader makes messages and observations of frames; an inference.Pipeline.
 type reader interface {
-	Step(f model.Frame) *inference.Step
-	Look(f model.Frame) *inference.Step
-	Flush(at time.Duration) *inference.Step
+	Read(f model.Frame) *inference.Result
+	DecodeOnly(f model.Frame) *inference.Result
+	Flush(at time.Duration) *inference.Result
 	Probe(variable string, source int, host model.NodeID, at time.Duration, answer string) []model.Observation
 	StreamOf(p *model.Packet) string
 	Connections() []inference.Connection

@@ -19,11 +19,11 @@ import (
 // fragile is a pipeline with a dissector that fails at what begins as fuzz does.
 type fragile struct{ reader }
 
-func (f fragile) Step(fr model.Frame) *inference.Step {
+func (f fragile) Read(fr model.Frame) *inference.Result {
 	if i := bytes.Index(fr.Data, []byte("FUZZ")); i >= 0 {
 		_ = fr.Data[i+int(fr.Data[i+4])<<8] // believes a length that it reads
 	}
-	return f.reader.Step(fr)
+	return f.reader.Read(fr)
 }
 
 func (f fragile) Probe(variable string, source int, h model.NodeID, at time.Duration, answer string) []model.Observation {
@@ -64,7 +64,7 @@ func TestPanicAtTheGate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"from host n2", "46 55 5a 5a", "fragile.Step", "index out of range"} {
+		for _, want := range []string{"from host n2", "46 55 5a 5a", "fragile.Read", "index out of range"} {
 			if !strings.Contains(string(kept), want) {
 				t.Errorf("%s lacks %q:\n%s", rundir.PanicFile, want, kept)
 			}

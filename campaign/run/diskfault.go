@@ -9,9 +9,9 @@ import (
 	"netsplit/sut/nodes"
 )
 
-// mostFiles bounds the file operations of a run that are recorded, those aside that a step
+// maxFiles bounds the file operations of a run that are recorded, those aside that a step
 // waits for: a server may try again and again on a disk that is gone.
-const mostFiles = 50_000
+const maxFiles = 50_000
 
 // diskFaults is what a session keeps for the steps about files.
 type diskFaults struct {
@@ -104,7 +104,7 @@ func (s *session) file(o model.FileOperation) (answer model.FileAnswer) {
 		return answer
 	}
 	defer s.guard("decided a file operation", o.Host, nil)
-	if s.disks.recorded >= mostFiles && !s.engine.Awaits(&o) {
+	if s.disks.recorded >= maxFiles && !s.engine.Awaits(&o) {
 		s.disks.left++
 		return s.engine.Lasting(&o)
 	}
@@ -216,6 +216,6 @@ func (r *run) filesHeld() {
 	left := r.s.disks.left
 	r.s.mu.Unlock()
 	if left > 0 {
-		r.s.Note("%d file operations that no step waits for are not recorded: a run records %d", left, mostFiles)
+		r.s.Note("%d file operations that no step waits for are not recorded: a run records %d", left, maxFiles)
 	}
 }

@@ -145,7 +145,7 @@ func TestDamageThatCannotBeDoneMakesTheRunUnknown(t *testing.T) {
 func TestARecordHoldsSoManyFileOperations(t *testing.T) {
 	s, f := diskSession(t, model.Step{When: model.Trigger{File: &model.FileTrigger{Path: "a"}}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskGone, Host: "n2"}}})
 	s.Mark(model.EventWorkload)
-	s.disks.recorded = mostFiles
+	s.disks.recorded = maxFiles
 	if f.write("b") != (model.FileAnswer{}) || f.write("a") != (model.FileAnswer{Errno: "EIO"}) || f.write("b") != (model.FileAnswer{Errno: "EIO"}) || s.disks.left != 2 {
 		t.Errorf("%d were left out", s.disks.left)
 	}

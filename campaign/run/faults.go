@@ -167,7 +167,7 @@ func (s *session) decideKept(d model.Decision) *model.HeldPacket {
 		delete(s.faults.kept, d.Frame)
 	}
 	if d.Reason == model.ReasonAcross {
-		d.Action = model.Refuse // a copy that is not sent counts as a packet that wanted to cross
+		d.Action = model.DropPacket // a copy that is not sent counts as a packet that wanted to cross
 		s.count(k, d)
 		s.countRuleCut(k, d)
 	}

@@ -60,7 +60,7 @@ func (s *session) count(held *heldFrame, d model.Decision) {
 		}
 		l.Wanted++
 		c.proof.Wanted++
-		if d.Action == model.Refuse {
+		if d.Action == model.DropPacket {
 			l.Dropped++
 			c.proof.Dropped++
 		}
@@ -68,7 +68,7 @@ func (s *session) count(held *heldFrame, d model.Decision) {
 	}
 	if met {
 		s.metrics.PacketFate(link, model.FateWanted, 1)
-		if d.Action == model.Refuse {
+		if d.Action == model.DropPacket {
 			s.metrics.PacketFate(link, model.FateDropped, 1)
 		}
 	}

@@ -18,7 +18,7 @@ func (s *session) receivers(from model.NodeID, frame []byte, held bool) []model.
 		from = s.gate.HostOf([6]byte(frame[6:]))
 	}
 	all := s.gate.Receivers(from, held)
-	p := &s.pipe.Look(model.Frame{Data: frame}).Packet
+	p := &s.pipe.DecodeOnly(model.Frame{Data: frame}).Packet
 	if asks := p.Proto == model.ProtoARP && slices.Contains(all, p.To); asks || len(all) == 0 {
 		return one
 	}

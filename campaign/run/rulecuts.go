@@ -60,7 +60,7 @@ func (s *session) enterCut(at time.Duration, name string, p *model.Partition, fo
 
 // countRuleCut books what the gate refuses of a script's cuts. The caller holds mu.
 func (s *session) countRuleCut(held *heldFrame, d model.Decision) {
-	if d.Action != model.Refuse || d.Reason != model.ReasonAcross {
+	if d.Action != model.DropPacket || d.Reason != model.ReasonAcross {
 		return
 	}
 	l := model.Link{Src: held.packet.From, Dst: held.packet.To}

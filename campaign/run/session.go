@@ -297,7 +297,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	if s.faulty {
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
 	}
-	held := &heldFrame{num: s.frames, at: t, data: frame, to: step.Packet.To, packet: step.Packet, payload: len(step.Packet.Payload), held: pkt, verdict: model.Refuse}
+	held := &heldFrame{num: s.frames, at: t, data: frame, to: step.Packet.To, packet: step.Packet, payload: len(step.Packet.Payload), held: pkt, verdict: model.DropPacket}
 	if s.faulty {
 		held.digest = agent.Digest(frame)
 	}
@@ -325,7 +325,7 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 
 // withhold removes from a step the observations that only the receivers of its messages
 // make. They learn them when the packet passes, and that is not decided yet: see hear.
-func (s *session) withhold(step *inference.Step) {
+func (s *session) withhold(step *inference.Result) {
 	own := step.Observations[:0]
 	for _, o := range step.Observations {
 		i := slices.IndexFunc(step.New, func(m model.Message) bool { return m.Num == o.Message })
@@ -359,11 +359,11 @@ func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 
 // step reads a frame. It reads no messages after the end of the run, while the servers are
 // being stopped, or from probe packets for the cuts and faults of a script.
-func (s *session) step(f model.Frame) *inference.Step {
-	if s.over || s.scn.Strategy == model.StrategyScripted && isProbe(&s.pipe.Look(f).Packet) {
-		return s.pipe.Look(f)
+func (s *session) step(f model.Frame) *inference.Result {
+	if s.over || s.scn.Strategy == model.StrategyScripted && isProbe(&s.pipe.DecodeOnly(f).Packet) {
+		return s.pipe.DecodeOnly(f)
 	}
-	return s.pipe.Step(f)
+	return s.pipe.Read(f)
 }
 
 // flush enters the messages that were still incomplete when the run ended.
@@ -379,7 +379,7 @@ func (s *session) flush() {
 	s.over = true
 }
 
-func comment(verdict string, f model.Frame, step *inference.Step) string {
+func comment(verdict string, f model.Frame, step *inference.Result) string {
 	c := verdict
 	if f.To != "" {
 		c += "; the copy for " + string(f.To)
@@ -398,7 +398,7 @@ func comment(verdict string, f model.Frame, step *inference.Step) string {
 
 // read records what the pipeline found in a frame: first messages, then observations. The
 // packet is decided after that.
-func (s *session) read(at time.Duration, held *heldFrame, step *inference.Step, verdict string) {
+func (s *session) read(at time.Duration, held *heldFrame, step *inference.Result, verdict string) {
 	for i := range step.New {
 		m := step.New[i]
 		s.messages[m.Type]++

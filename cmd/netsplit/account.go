@@ -81,7 +81,7 @@ func printSequences(out io.Writer, a *model.Account) error {
 	fmt.Fprintln(out)
 	t = newTable(out, "ID", "ASKED", "CAME", "AT ANOTHER POINT", "FAULT")
 	for _, f := range a.Faults {
-		t.row(f.ID, f.Asked, f.Came, f.Other, f.Fault)
+		t.row(f.ID, f.Asked, f.Occurred, f.Other, f.Fault)
 	}
 	if err := t.end(); err != nil {
 		return err

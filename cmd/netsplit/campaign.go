@@ -329,7 +329,7 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 		Long:  "Repeats the scenario of a run, with the target, release and settings of that run, and counts how often it fails again.",
 		Args:  exactArgs(1, "a run's id"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := counts(c, "times", "labs"); err != nil {
+			if err := requireCount(c, "times", "labs"); err != nil {
 				return err
 			}
 			return replay(c, conn, runsDir, wire.CampaignSpec{Replay: args[0], Runs: n, Labs: labs, Gate: gate, WithoutCut: withoutCut}, show)

@@ -23,7 +23,7 @@ type campaignFlags struct {
 // of is the campaign on a target that the flags ask for.
 func (w *campaignFlags) of(c *cobra.Command, target string) (wire.CampaignSpec, error) {
 	spec := w.spec
-	if err := errors.Join(counts(c, "labs", "clean", "faults", "retries"), ahead(c, "budget")); err != nil {
+	if err := errors.Join(requireCount(c, "labs", "clean", "faults", "retries"), requirePositive(c, "budget")); err != nil {
 		return spec, err
 	}
 	spec.Target, spec.Args, spec.Budget = target, w.args, wire.Span(w.budget)
@@ -47,7 +47,7 @@ func (w *campaignFlags) register(c *cobra.Command) {
 	f.IntVar(&w.shrink, "shrink", 3, "sequences: at the end, how often to try the smallest sequence of each cause without each of its steps (0: do not)")
 	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
 	labsFlag(f, &spec.Labs)
-	f.StringSliceVar(&spec.Needs, "needs", nil, "words that a runner must have for the runs (netsplit cluster runners)")
+	f.StringSliceVar(&spec.Needs, "needs", nil, "tags that a runner must have for the runs (netsplit cluster runners)")
 	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")
 	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
 	f.DurationVar(&w.budget, "budget", 0, "stop the campaign after this time (default: never)")

@@ -138,9 +138,9 @@ func labsFlag(f *pflag.FlagSet, labs *int) {
 	f.IntVar(labs, "labs", 0, "labs used at once (default 1); of a daemon with runners: runs at once (default: as many as they have room for)")
 }
 
-// counts refuses flags that count something and are given as less than 1: to the daemon, 0
-// means that none was given.
-func counts(c *cobra.Command, flags ...string) error {
+// requireCount refuses flags that are given as less than 1: to the daemon, 0 means that the flag
+// was not given.
+func requireCount(c *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if n, err := c.Flags().GetInt(name); err != nil || n < 1 && c.Flags().Changed(name) {
 			return usage("--%s %s: use 1 or more; see %s --help", name, c.Flags().Lookup(name).Value, c.CommandPath())
@@ -149,9 +149,9 @@ func counts(c *cobra.Command, flags ...string) error {
 	return nil
 }
 
-// ahead refuses flags that give a time and are given as none: to the daemon, 0 means
-// that they are left out.
-func ahead(c *cobra.Command, flags ...string) error {
+// requirePositive refuses flags that are given a time of 0 or less: to the daemon, 0 means that
+// the flag was not given.
+func requirePositive(c *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if d, err := c.Flags().GetDuration(name); err != nil || d <= 0 && c.Flags().Changed(name) {
 			return usage("--%s %v: write a time greater than 0, such as 30s, or leave it out; see %s --help", name, d, c.CommandPath())

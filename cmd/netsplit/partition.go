@@ -22,7 +22,7 @@ import (
 // proofWait is how long a command waits for the daemon's proof.
 const proofWait = 30 * time.Second
 
-// tellAfter is how long it waits before it tells what hinders a cut.
+// tellAfter is how long it waits before it says why a cut is not in force yet.
 const tellAfter = time.Second
 
 func partitionCommand(conn *daemonFlags) *cobra.Command {
@@ -87,11 +87,11 @@ of tcp or udp, or only packets that open TCP connections:
 			if !slices.Contains(model.Shapes(), model.Shape(args[0])) {
 				return usage("unknown shape %q: use one of %s", args[0], shapeNames())
 			}
-			if err := ahead(c, "for"); err != nil {
+			if err := requirePositive(c, "for"); err != nil {
 				return err
 			}
 			if c.Flags().Changed("size") {
-				if err := counts(c, "size"); err != nil {
+				if err := requireCount(c, "size"); err != nil {
 					return err
 				}
 			}
@@ -164,7 +164,7 @@ func cut(c *cobra.Command, conn *daemonFlags, o *output, spec wire.PartitionSpec
 		}
 		p, err := cl.CreatePartition(ctx, spec, wait)
 		if err == nil && !noWait {
-			p, err = proved(ctx, cl, p, c.ErrOrStderr())
+			p, err = waitUntilProved(ctx, cl, p, c.ErrOrStderr())
 		}
 		if err != nil {
 			return err
@@ -172,14 +172,14 @@ func cut(c *cobra.Command, conn *daemonFlags, o *output, spec wire.PartitionSpec
 		if err := printOne(*o, c.OutOrStdout(), p, describePartition); err != nil {
 			return err
 		}
-		if !noWait && p.InForce == nil { // one for a short time may have been
+		if !noWait && p.InForce == nil { // one with --for may have ended, and then InForce still has its time
 			return fmt.Errorf("partition %s is %s and not in force: %s", p.Name, p.State, p.Reason)
 		}
 		return nil
 	})
 }
 
-func proved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out io.Writer) (wire.PartitionStatus, error) {
+func waitUntilProved(ctx context.Context, cl *client.Client, p wire.PartitionStatus, out io.Writer) (wire.PartitionStatus, error) {
 	reported := ""
 	for end := time.Now().Add(proofWait); p.State == string(model.PartitionRequested) && time.Now().Before(end); {
 		if why := cmp.Or(model.OneLine(p.Reason), "it is being proved"); why != reported {

@@ -209,7 +209,7 @@ func TestPolicyReport(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "c-1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	a := model.Account{Why: "all were run", CleanRuns: 3, FaultRuns: 2, Faults: []model.FaultAccount{{ID: "f-1", Fault: "crash before a", Asked: 3, Came: 1, Other: 2}},
+	a := model.Account{Why: "all were run", CleanRuns: 3, FaultRuns: 2, Faults: []model.FaultAccount{{ID: "f-1", Fault: "crash before a", Asked: 3, Occurred: 1, Other: 2}},
 		Levels: []model.LevelAccount{{Depth: 1, Candidates: 2, Kept: 1, Run: 1, By: map[string]int{"only": 1}, Sequences: []model.SequenceAccount{
 			{IDs: model.Sequence{"f-1"}, Faults: []string{"crash before a"}, Fate: "passed"}, {IDs: model.Sequence{"f-2"}, Faults: []string{"lose b"}, Fate: "only", Why: "not asked for", Like: model.Sequence{"f-1"}}}}}}
 	if err := rundir.WriteJSON(filepath.Join(root, "c-1", rundir.AccountFile), a); err != nil {

@@ -53,7 +53,7 @@ Your running daemon does the work. Without one, this command does it in labs on
 this machine (root) and keeps the records in --runs-dir.`,
 		Args: exactArgs(1, "a target's name or file"),
 		RunE: func(c *cobra.Command, names []string) error {
-			if err := counts(c, "labs", "times"); err != nil {
+			if err := requireCount(c, "labs", "times"); err != nil {
 				return err
 			}
 			if file == "" {

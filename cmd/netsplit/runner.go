@@ -42,14 +42,14 @@ drives the switches and hosts of that file in their place. Software that this ma
 lacks comes from the daemon's cache. Records of runs go to the daemon; nothing of them
 stays here.
 
-Campaigns can ask for words (netsplit campaign --needs). A runner has the word lab or
-testbed, root if it is root, and those of --has.
+Campaigns can ask for tags (netsplit campaign --needs). A runner has the tag lab or
+testbed, the tag root if it runs as root, and those of --has.
 
-When it is stopped, or killed, its runs are made by other runners. A daemon that is away
-is waited for.`,
+If it is stopped or killed, other runners execute its runs. It waits for a daemon that is
+away.`,
 		Example: "  netsplit runner --join rack2.join --labs 4\n  netsplit runner --join rack7.join --testbed rack7.yaml --openflow 192.0.2.8:6653",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := counts(c, "labs"); err != nil {
+			if err := requireCount(c, "labs"); err != nil {
 				return err
 			}
 			if f.labs == 0 {
@@ -65,7 +65,7 @@ is waited for.`,
 	s.IntVar(&f.labs, "labs", 0, "labs at once, at most (default: half as many as the machine has cores)")
 	s.StringVar(&f.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
 	s.StringVar(&f.openflow, "openflow", "127.0.0.1:0", "address that switches connect to; with --testbed give one that they reach, such as 192.0.2.8:6653")
-	s.StringSliceVar(&f.has, "has", nil, "further words that campaigns can ask for, such as hardware-switch")
+	s.StringSliceVar(&f.has, "has", nil, "further tags that campaigns can ask for, such as hardware-switch")
 	registerExisting(s, &f.existing)
 	f.switches.register(s)
 	s.BoolVarP(&f.verbose, "verbose", "v", false, "log more")

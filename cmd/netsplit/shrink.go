@@ -34,7 +34,7 @@ A step that is said to be needless was seen to be: the scenario failed without i
 that is needed failed with it often enough that no failure without it is no chance.`,
 		Args: exactArgs(1, "a run's id"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := counts(c, "times", "labs"); err != nil {
+			if err := requireCount(c, "times", "labs"); err != nil {
 				return err
 			}
 			if err := storeIn(runsDir); err != nil {

@@ -54,7 +54,7 @@ stops forwarding when it gets a controller. netsplit removes what it installed a
 the end; it expires within seconds if netsplit is killed.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := ahead(c, "for"); err != nil {
+			if err := requirePositive(c, "for"); err != nil {
 				return err
 			}
 			if _, err := sketch.New("x").File(o); err != nil {

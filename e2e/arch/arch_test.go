@@ -88,7 +88,7 @@ var rooms = map[string]room{
 	"internal/simwrite":     {pure: true, may: []string{"explorer/sequence", "model"}, why: "the simulation names its points as the search does"},
 	"internal/labtest":      {may: []string{"testbed/lab", "model"}, why: "a sandbox for tests of the lab"},
 	"internal/dashboard":    {may: []string{"deploy/grafana"}, why: "reads the dashboard for tests that ask its queries"},
-	"internal/recut":        {may: []string{"inference/packet", "inference/pcap", "model"}, why: "reads captures and cuts them anew for tests of the reading rooms"},
+	"internal/resegment":    {may: []string{"inference/packet", "inference/pcap", "model"}, why: "reads captures and splits their streams into new segments for tests of the reading rooms"},
 	"internal/reference":    {why: "all of it is its test: it reads the types of files, and the comments on them"},
 	"e2e/targets/gossip":    {why: "a system under test knows nothing of netsplit"},
 	"e2e/targets/pipeline":  {why: "a system under test knows nothing of netsplit"},

@@ -167,11 +167,11 @@ func runLinearizable(r *Record, s settings) outcome {
 type search struct{ steps int }
 
 // The search remembers each set of operations that it put in order, in about
-// keptBytes and a bit for each operation of the key. Beyond mostBytes for a key
+// keptBytes and a bit for each operation of the key. Beyond maxBytes for a key
 // it ends.
 const (
 	keptBytes = 200
-	mostBytes = 256 << 20
+	maxBytes  = 256 << 20
 )
 
 // fits says whether the operations are in an order that one register could have
@@ -181,7 +181,7 @@ func (l *search) fits(ops []porcupine.Operation) (fits, decided bool) {
 	step, kept, ended := m.Step, 0, false
 	entry := keptBytes + len(ops)/8
 	m.Step = func(state, input, output any) (bool, any) {
-		if ended = ended || l.steps <= 0 || kept > mostBytes; ended {
+		if ended = ended || l.steps <= 0 || kept > maxBytes; ended {
 			return false, state // so that the search has nowhere to go
 		}
 		l.steps--

@@ -41,7 +41,7 @@ func (l *log) packet(from, to model.NodeID, d model.Decision, types []string, ag
 
 var (
 	pass = model.Decision{Action: model.Pass, Reason: model.ReasonOpen}
-	drop = model.Decision{Action: model.Refuse, Reason: model.ReasonAcross}
+	drop = model.Decision{Action: model.DropPacket, Reason: model.ReasonAcross}
 )
 
 func TestARowForEachTypeOnEachLink(t *testing.T) {
@@ -60,8 +60,8 @@ func TestARowForEachTypeOnEachLink(t *testing.T) {
 	once := l.packet("n3", "n1", pass, []string{"done"})
 	l.packet("n3", "n1", drop, nil, once...) // it had arrived: its acknowledgement was lost
 	l.packet("n2", "n1", model.Decision{Action: model.ResetConn, Reason: model.ReasonAcross}, []string{"ping"})
-	l.packet("n2", "n1", model.Decision{Action: model.Refuse, Reason: model.ReasonOpen, Fault: 2}, []string{"vote"})
-	l.packet("n2", "n1", model.Decision{Action: model.Refuse, Reason: "link-down"}, []string{"vote"}) // no fault of ours
+	l.packet("n2", "n1", model.Decision{Action: model.DropPacket, Reason: model.ReasonOpen, Fault: 2}, []string{"vote"})
+	l.packet("n2", "n1", model.Decision{Action: model.DropPacket, Reason: "link-down"}, []string{"vote"}) // no fault of ours
 	crash := l.packet("n3", "n2", pass, []string{"append"})
 	l.decisions = append(l.decisions,
 		model.Decision{Step: 3, Verb: model.NodeKill, Message: crash[0], Reason: model.ReasonMessage},

@@ -68,7 +68,7 @@ func Of(s model.Scenario, events []model.Event, decisions []model.Decision) []mo
 	}
 	stopped := map[uint64]string{} // why a frame did not pass
 	for i := range decisions {
-		if d := &decisions[i]; d.Frame != 0 && (d.Action == model.Refuse || d.Action == model.ResetConn) {
+		if d := &decisions[i]; d.Frame != 0 && (d.Action == model.DropPacket || d.Action == model.ResetConn) {
 			stopped[d.Frame] = d.Reason
 		}
 	}

@@ -233,7 +233,7 @@ func campaignStory(in *CampaignInput) []string {
 	}
 	waited, vain := 0, 0
 	for i := range in.Runs {
-		waits, came := healed(&in.Runs[i])
+		waits, came := healing(&in.Runs[i])
 		waited, vain = waited+b2i(waits), vain+b2i(waits && !came)
 	}
 	if vain > 0 {
@@ -293,9 +293,9 @@ func newFindingView(in *CampaignInput, f model.Finding) findingView {
 	return v
 }
 
-// healed says whether a run's cut waited for a message to heal at, and whether
+// healing says whether a run's cut waited for a message to heal at, and whether
 // one came. Of a run that could not be judged nobody knows why its cut ended.
-func healed(r *model.RunSummary) (waits, came bool) {
+func healing(r *model.RunSummary) (waits, came bool) {
 	cut := r.Scenario.Cut()
 	return r.Verdict.Value != model.VerdictUnknown && (cut.Until.Class != nil || cut.Until.Unseen != nil) && r.Result.Reached, r.Result.HealClass != nil
 }
@@ -320,7 +320,7 @@ func runRows(in *CampaignInput) []runRow {
 				row.Cut = span(p.HealAt - p.CutAt)
 			}
 			row.Cut += fmt.Sprintf(", %d of %d dropped", p.Dropped, p.Wanted)
-			if waits, came := healed(&r); waits && !came {
+			if waits, came := healing(&r); waits && !came {
 				row.Cut += ", no message to heal at arrived"
 			}
 			if p.Leaked > 0 {

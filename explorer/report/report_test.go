@@ -259,7 +259,7 @@ func many(n int) Input {
 			in.Decisions = append(in.Decisions, model.Decision{Event: num, At: at, Heal: true, Reason: model.ReasonMaxCut})
 		case i > n/2 && i < n*3/4:
 			if from == "n1" || to == "n1" {
-				d.Action, d.Reason = model.Refuse, model.ReasonAcross
+				d.Action, d.Reason = model.DropPacket, model.ReasonAcross
 			}
 			in.Decisions = append(in.Decisions, d)
 		}

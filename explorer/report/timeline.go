@@ -184,7 +184,7 @@ func (t *timeline) read(in *Input, fates map[uint64]model.Action) {
 		case model.EventPacket:
 			if p := e.Packet; p != nil {
 				fate := fates[p.Frame]
-				t.packet(e, p, fate == model.Refuse || fate == model.ResetConn, byNum)
+				t.packet(e, p, fate == model.DropPacket || fate == model.ResetConn, byNum)
 			}
 		}
 	}

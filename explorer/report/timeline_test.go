@@ -83,7 +83,7 @@ func TestRetransmissionKeepsItsOwnFate(t *testing.T) {
 		return model.Event{Num: n, At: at, Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: frame, From: "a", To: "b", Bytes: 90, Messages: m, Again: again}}
 	}
 	in := cutRun(model.Isolate("a", hosts, model.Drop), hosts, msg(2, 2*time.Second, "a", "b", "x"), pkt(3, 2, 2*time.Second, []uint64{2}, nil), pkt(10, 3, 4*time.Second, nil, []uint64{2}))
-	in.Decisions = append(in.Decisions, model.Decision{Event: 3, Frame: 2, Action: model.Refuse, Reason: model.ReasonAcross})
+	in.Decisions = append(in.Decisions, model.Decision{Event: 3, Frame: 2, Action: model.DropPacket, Reason: model.ReasonAcross})
 	tl := newTimeline(&in)
 	if len(tl.items) != 2 || !tl.items[0].dropped || tl.items[1].dropped || !tl.items[1].again || tl.items[1].typ != "x" {
 		t.Errorf("items %+v", tl.items)

@@ -534,7 +534,7 @@ func decisionRows(in *Input) ([]decisionRow, string) {
 			do, r.What, r.Class = diskDecision(in, d)
 		case d.Ask != "":
 			do = append(do, "ask who has role "+d.Ask)
-		case d.Action == model.Refuse || d.Action == model.ResetConn:
+		case d.Action == model.DropPacket || d.Action == model.ResetConn:
 			r.Class = "dropped"
 		}
 		if d.Verb != "" && d.Disk == "" {

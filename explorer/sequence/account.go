@@ -37,7 +37,7 @@ func (r *Report) Account(why string) model.Account {
 		out.Levels = append(out.Levels, a)
 	}
 	for _, f := range r.Faults {
-		out.Faults = append(out.Faults, model.FaultAccount{ID: f.ID, Fault: f.Fault.String(), Asked: f.Asked, Came: f.Came, Other: f.Other})
+		out.Faults = append(out.Faults, model.FaultAccount{ID: f.ID, Fault: f.Fault.String(), Asked: f.Asked, Occurred: f.Came, Other: f.Other})
 	}
 	return out
 }

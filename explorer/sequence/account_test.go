@@ -30,7 +30,7 @@ func TestAnAccountHasEverySequence(t *testing.T) {
 		}
 	}
 	for _, q := range a.Faults {
-		if q.Fault == "" || q.Asked < q.Came || q.Asked == 0 {
+		if q.Fault == "" || q.Asked < q.Occurred || q.Asked == 0 {
 			t.Errorf("%+v", q)
 		}
 	}

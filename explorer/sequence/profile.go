@@ -88,7 +88,7 @@ func read(events []model.Event, decisions []model.Decision, fired []uint64, mome
 				receives(e, m)
 			}
 		case e.Kind == model.EventPacket:
-			if a := last[e.Packet.Frame]; a == model.Refuse || a == model.ResetConn {
+			if a := last[e.Packet.Frame]; a == model.DropPacket || a == model.ResetConn {
 				continue
 			}
 			for _, n := range append(slices.Clone(e.Packet.Again), e.Packet.Messages...) {

@@ -108,7 +108,7 @@ func TestRefusedIsNotReceived(t *testing.T) {
 	events = append(events,
 		model.Event{Num: 5, Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: 1, Messages: []uint64{1, 2}}},
 		model.Event{Num: 6, Kind: model.EventPacket, Packet: &model.HeldPacket{Frame: 2, Again: []uint64{2}}})
-	decisions := []model.Decision{{Event: 5, Frame: 1, Action: model.Refuse, Cut: true}}
+	decisions := []model.Decision{{Event: 5, Frame: 1, Action: model.DropPacket, Cut: true}}
 	var got []string
 	for _, s := range sequence.FromEvents(events, decisions, []uint64{5}, sequence.Options{}).Points {
 		got = append(got, string(rune('0'+s.Step))+" "+string(s.Side)+" "+s.Type)

@@ -96,7 +96,7 @@ func TestTheMetPointIsComparedWithTheOneAskedFor(t *testing.T) {
 		{at(model.SideReceive, "n2", "n1", ""), 0, `receive n1>n2 "ack" :7 after "ack", number 1`},
 	} {
 		// The packet is refused: it is met, and not delivered.
-		_, met := Played(events, []model.Decision{{Event: 9, Step: 1, Cut: true, Message: 4}, {Event: 9, Frame: 4, Action: model.Refuse}},
+		_, met := Played(events, []model.Decision{{Event: 9, Step: 1, Cut: true, Message: 4}, {Event: 9, Frame: 4, Action: model.DropPacket}},
 			[]model.PointFault{c.asked}, Options{})
 		n, other := Occurred([]model.PointFault{c.asked}, results, met, model.PointKeys())
 		if got := fmt.Sprint(other); n != c.n || (other == nil) != (c.other == "") || other != nil && got != c.other {

@@ -11,7 +11,7 @@ import (
 
 	"netsplit/inference/classify"
 	"netsplit/inference/packet"
-	"netsplit/internal/recut"
+	"netsplit/internal/resegment"
 	"netsplit/model"
 )
 
@@ -179,12 +179,12 @@ func TestHDFSWritableInAnyCut(t *testing.T) {
 		t.Errorf("%d and %d messages", len(whole[0]), len(whole[1]))
 	}
 	for seed := range uint64(3) {
-		cut, err := recut.Frames(frames, rand.New(rand.NewPCG(seed, 2)), recut.Options{MaxSegment: 200, Window: 8, Again: 0.1})
+		cut, err := resegment.Frames(frames, rand.New(rand.NewPCG(seed, 2)), resegment.Options{MaxSegment: 200, Window: 8, Again: 0.1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(whole, list(cut)); d != "" {
-			t.Errorf("cut elsewhere (-as it was +recut):\n%s", d)
+			t.Errorf("other segments (-as it was +resegmented):\n%s", d)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"netsplit/e2e/need"
 	"netsplit/inference/classify"
-	"netsplit/internal/recut"
+	"netsplit/internal/resegment"
 	"netsplit/model"
 )
 
@@ -129,12 +129,12 @@ func TestRabbitMQInAnyCut(t *testing.T) {
 			return n
 		}
 		whole := types(frames)
-		cut, err := recut.Frames(frames, rand.New(rand.NewPCG(1, 2)), recut.Options{MaxSegment: 13, Window: 8, Again: 0.1})
+		cut, err := resegment.Frames(frames, rand.New(rand.NewPCG(1, 2)), resegment.Options{MaxSegment: 13, Window: 8, Again: 0.1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(whole, types(cut)); d != "" {
-			t.Errorf("%s: cut elsewhere (-as it was +recut):\n%s", name, d)
+			t.Errorf("%s: other segments (-as it was +resegmented):\n%s", name, d)
 		}
 		known := 0
 		for typ, n := range types(append(frames[:20:20], frames[24:]...)) {

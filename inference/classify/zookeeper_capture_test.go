@@ -14,14 +14,14 @@ import (
 
 	"netsplit/inference"
 	"netsplit/inference/classify"
-	"netsplit/internal/recut"
+	"netsplit/internal/resegment"
 	"netsplit/model"
 )
 
 // framesOf reads a capture of testdata.
 func framesOf(t *testing.T, folder, name string) []model.Frame {
 	t.Helper()
-	frames, err := recut.Read(filepath.Join("testdata", folder, name))
+	frames, err := resegment.Read(filepath.Join("testdata", folder, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func messagesOf(t *testing.T, frames []model.Frame, ports map[uint16]string, hos
 	}
 	var all []model.Message
 	for _, f := range frames {
-		all = append(all, p.Step(f).New...)
+		all = append(all, p.Read(f).New...)
 	}
 	return append(all, p.Flush(0).New...)
 }
@@ -184,7 +184,7 @@ func TestZooKeeperReleases(t *testing.T) {
 			if len(leader) < 2 {
 				t.Errorf("leaders by epoch: %v", leader)
 			}
-			cut, err := recut.Frames(frames, rand.New(rand.NewPCG(1, 7)), recut.Options{MaxSegment: 13, Window: 8, Again: 0.1})
+			cut, err := resegment.Frames(frames, rand.New(rand.NewPCG(1, 7)), resegment.Options{MaxSegment: 13, Window: 8, Again: 0.1})
 			if err != nil {
 				t.Fatal(err)
 			}

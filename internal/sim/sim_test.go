@@ -59,7 +59,7 @@ func TestRepairedIsClean(t *testing.T) {
 				if r.Verdict.Value != model.VerdictPass {
 					t.Errorf("seed %d, %s: run %s: %s", seed, st, r.Scenario.ID, r.Verdict.Failures[0].Summary)
 				}
-				if slices.ContainsFunc(r.Decisions, func(d model.Decision) bool { return d.Action == model.Refuse }) {
+				if slices.ContainsFunc(r.Decisions, func(d model.Decision) bool { return d.Action == model.DropPacket }) {
 					bitten++
 				}
 			}

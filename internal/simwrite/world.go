@@ -155,7 +155,7 @@ func (w *world) wire(from, to model.NodeID, typ string) bool {
 		w.run.Fired[len(w.run.Fired)-1] = n // the crash is the answer to the packet
 	}
 	if !arrives {
-		w.run.Decisions = append(w.run.Decisions, model.Decision{Event: n, Frame: m.Frame, Action: model.Refuse})
+		w.run.Decisions = append(w.run.Decisions, model.Decision{Event: n, Frame: m.Frame, Action: model.DropPacket})
 		return false
 	}
 	w.at(w.t.Receives(m))

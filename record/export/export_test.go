@@ -50,7 +50,7 @@ func recorded(t *testing.T) string {
 		w.Append(rundir.EventsFile, e)
 	}
 	for _, d := range []model.Decision{
-		{Event: 8, At: 8e6, Cut: true, Step: 1, Frame: 2, Action: model.Refuse, Reason: model.ReasonAcross},
+		{Event: 8, At: 8e6, Cut: true, Step: 1, Frame: 2, Action: model.DropPacket, Reason: model.ReasonAcross},
 		{Event: 11, At: 11e6, Heal: true, Step: 1, Reason: model.ReasonStop},
 	} {
 		w.Append(rundir.DecisionsFile, d)

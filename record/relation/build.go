@@ -40,12 +40,12 @@ func Write(ctx context.Context, dir, file string) error {
 }
 
 func write(ctx context.Context, dir, file string) (err error) {
-	b := &builder{dir: dir, rows: map[string]*sqlite3.Stmt{}, cuts: map[string]uint64{}, frames: map[uint64]model.Decision{}, held: map[uint64]model.HeldPacket{}, holds: map[uint64]bool{}, messages: map[uint64]uint64{}}
+	b := &builder{dir: dir, inserts: map[string]*sqlite3.Stmt{}, cuts: map[string]uint64{}, frames: map[uint64]model.Decision{}, held: map[uint64]model.HeldPacket{}, holds: map[uint64]bool{}, messages: map[uint64]uint64{}}
 	if b.db, err = sqlite3.OpenFlags(file, sqlite3.OPEN_READWRITE); err != nil {
 		return fmt.Errorf("make a database of the record: %w", err)
 	}
 	defer func() {
-		for _, s := range b.rows {
+		for _, s := range b.inserts {
 			err = errors.Join(err, s.Close())
 		}
 		err = errors.Join(err, b.db.Close())
@@ -59,14 +59,14 @@ func write(ctx context.Context, dir, file string) (err error) {
 
 // builder fills the tables. The first error stays, and ends what follows.
 type builder struct {
-	dir  string
-	db   *sqlite3.Conn
-	rows map[string]*sqlite3.Stmt
-	err  error
+	dir     string
+	db      *sqlite3.Conn
+	inserts map[string]*sqlite3.Stmt
+	err     error
 
 	evidence record.Evidence
 	scenario model.Scenario
-	came     model.Renaming            // to which nodes the scenario came about
+	renaming model.Renaming            // to which nodes the scenario came about
 	events   []uint64                  // numbers
 	times    []time.Duration           // of the events
 	cuts     map[string]uint64         // those that last, by name, with the event at which they began
@@ -153,7 +153,7 @@ func (b *builder) meta() {
 	}
 	b.optional(rundir.EvidenceFile, &b.evidence)
 	if !meta.Scenario.Substituted {
-		b.came = b.evidence.Result.Or
+		b.renaming = b.evidence.Result.Or
 	}
 	for _, p := range b.evidence.Ports {
 		var arrived any
@@ -181,18 +181,18 @@ func (b *builder) meta() {
 	}
 }
 
-// row adds a row to a table.
+// row adds a row to a table. After an error it does nothing.
 func (b *builder) row(name string, values ...any) {
 	if b.err != nil {
 		return
 	}
-	s := b.rows[name]
+	s := b.inserts[name]
 	if s == nil {
 		i := slices.IndexFunc(Tables, func(t Table) bool { return t.Name == name })
 		if s, _, b.err = b.db.Prepare(Tables[i].insert()); b.err != nil {
 			return
 		}
-		b.rows[name] = s
+		b.inserts[name] = s
 	}
 	b.run(s, values)
 }
@@ -229,8 +229,8 @@ func bind(s *sqlite3.Stmt, i int, v any) error {
 	return s.BindText(i, t)
 }
 
-// unless is v, or NULL for the zero value.
-func unless[T comparable](v T) any {
+// nullIfZero is v, or NULL for the zero value.
+func nullIfZero[T comparable](v T) any {
 	var zero T
 	if v == zero {
 		return nil
@@ -238,8 +238,9 @@ func unless[T comparable](v T) any {
 	return v
 }
 
-// number is that of something beside the event log, which is an event of table event,
-// too; without one, as in records of earlier versions, that of the last event before it.
+// number returns the event number n of an entry of another file than the event log, and adds
+// it to table event. Records of earlier versions have none (0): then it is that of the last
+// event before at.
 func (b *builder) number(n uint64, at time.Duration, kind string) any {
 	if n == 0 {
 		return b.before(at)

@@ -37,7 +37,7 @@ func (b *builder) event(e model.Event) {
 		b.packet(e.Num, e.Packet)
 	case model.EventObserve:
 		o := e.Observation
-		b.row("obs", e.Num, e.At, o.Var.Node, o.Var.Name, o.Var.About, o.Kind, o.Value, unless(o.Message), o.Probe)
+		b.row("obs", e.Num, e.At, o.Var.Node, o.Var.Name, o.Var.About, o.Kind, o.Value, nullIfZero(o.Message), o.Probe)
 	case model.EventNode:
 		b.row("node", e.Num, e.At, e.Node.Host, e.Node.Process, e.Node.Verb, nil)
 		if e.Node.Verb == model.NodeStart {
@@ -67,7 +67,7 @@ func (b *builder) event(e model.Event) {
 			b.cut(e.Num, e.At, e.RuleCut.Name, *p, nil)
 		}
 	}
-	b.row("event", e.Num, e.At, e.Kind, unless(text))
+	b.row("event", e.Num, e.At, e.Kind, nullIfZero(text))
 }
 
 // message enters a message as one that passed with its event, as at the mirror. At the
@@ -114,12 +114,12 @@ func (b *builder) update(sql string, values ...any) {
 	if b.err != nil {
 		return
 	}
-	if b.rows[sql] == nil {
-		if b.rows[sql], _, b.err = b.db.Prepare(sql); b.err != nil {
+	if b.inserts[sql] == nil {
+		if b.inserts[sql], _, b.err = b.db.Prepare(sql); b.err != nil {
 			return
 		}
 	}
-	b.run(b.rows[sql], values)
+	b.run(b.inserts[sql], values)
 }
 
 func (b *builder) cut(n uint64, at time.Duration, name string, p model.Partition, came model.Renaming) {
@@ -155,7 +155,7 @@ func (b *builder) end(ds []model.Decision) {
 				step = b.scenario.Steps[d.Step-1]
 			}
 			if p := step.Do.Cut; p != nil {
-				b.cut(d.Event, d.At, stepName(d), *p, b.came)
+				b.cut(d.Event, d.At, stepName(d), *p, b.renaming)
 			}
 		}
 		if d.Heal {
@@ -181,7 +181,7 @@ func (b *builder) decision(d model.Decision) {
 	case d.Heal:
 		what = "heal"
 	}
-	b.row("decision", d.Event, d.At, unless(p.From), unless(p.To), unless(num), d.Action, what, d.Step, d.Reason)
+	b.row("decision", d.Event, d.At, nullIfZero(p.From), nullIfZero(p.To), nullIfZero(num), d.Action, what, d.Step, d.Reason)
 	if d.Fault == 0 {
 		return
 	}
@@ -189,5 +189,5 @@ func (b *builder) decision(d model.Decision) {
 	if f := b.scenario.Fault(d.Fault); f != nil {
 		kind = f.Kind
 	}
-	b.row("fault", d.Event, d.At, d.Fault, kind, unless(p.From), unless(p.To), unless(num), d.Action, d.Reason)
+	b.row("fault", d.Event, d.At, d.Fault, kind, nullIfZero(p.From), nullIfZero(p.To), nullIfZero(num), d.Action, d.Reason)
 }

@@ -32,7 +32,7 @@ func (b *builder) file(e model.Event) {
 	if slices.ContainsFunc(b.kills, func(d model.Decision) bool { return d.Event == e.Num && b.kill(d, o) }) {
 		fate = "kill"
 	}
-	b.row("file", e.Num, e.At, o.Host, o.Process, unless(o.Thread), o.Op, o.Path, unless(o.To), unless(o.Kind), o.Bytes, fate, failed)
+	b.row("file", e.Num, e.At, o.Host, o.Process, nullIfZero(o.Thread), o.Op, o.Path, nullIfZero(o.To), nullIfZero(o.Kind), o.Bytes, fate, failed)
 }
 
 // kill says whether a decision to kill servers was of the one that asked for the operation.
@@ -42,9 +42,9 @@ func (b *builder) kill(d model.Decision, o *model.FileOperation) bool {
 	}
 	switch f := b.scenario.Steps[d.Step-1].Do; {
 	case f.Node != nil:
-		return b.came.Node(f.Node.Host) == o.Host && (f.Node.Process == "" || f.Node.Process == o.Process)
+		return b.renaming.Node(f.Node.Host) == o.Host && (f.Node.Process == "" || f.Node.Process == o.Process)
 	case f.Disk != nil:
-		return b.came.Node(f.Disk.Host) == o.Host && (f.Disk.Process == "" || f.Disk.Process == o.Process)
+		return b.renaming.Node(f.Disk.Host) == o.Host && (f.Disk.Process == "" || f.Disk.Process == o.Process)
 	}
 	return false
 }

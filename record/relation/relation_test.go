@@ -131,7 +131,7 @@ func example() run {
 			{Kind: model.EventStop}, // 20
 		},
 		decisions: []model.Decision{
-			{Event: 6, At: 6e6, Cut: true, Step: 2, Frame: 2, Action: model.Refuse, Reason: model.ReasonAcross},
+			{Event: 6, At: 6e6, Cut: true, Step: 2, Frame: 2, Action: model.DropPacket, Reason: model.ReasonAcross},
 			{Event: 8, At: 8e6, Frame: 3, Action: model.Hold, Reason: model.ReasonDelay, Fault: 1, Message: 3},
 			{Event: 9, At: 9e6, Frame: 3, Action: model.Pass, Reason: model.ReasonDue, Fault: 1},
 			{Event: 10, At: 10e6, Heal: true, Step: 2, Frame: 4, Action: model.Pass, Reason: model.ReasonNewClass},

@@ -94,7 +94,7 @@ func (p *Processes) identity(r model.Rights) (proc.Identity, error) {
 	if _, err := os.Stat(p.passwdPath()); err == nil { // a version is asked for before anything is prepared
 		id.Passwd = p.passwdPath()
 	}
-	for _, dir := range []string{p.work(), p.seenCache, k.TargetDir, k.Bin, filepath.Dir(k.Netsplit), k.Lib, k.Files, k.JavaHome, p.controlDir()} {
+	for _, dir := range []string{p.work(), p.cacheDir, k.TargetDir, k.Bin, filepath.Dir(k.Netsplit), k.Lib, k.Files, k.JavaHome, p.controlDir()} {
 		if dir != "" && dir != "." && !slices.Contains(id.Show, dir) {
 			id.Show = append(id.Show, dir)
 		}

@@ -63,16 +63,15 @@ type Processes struct {
 	tails   sync.WaitGroup
 	stop    context.CancelFunc // of the tails
 	unread  []error            // what the tails could not read, by host; set once tails is over
-	// building: this is the cluster that a template is made of, with cache for
-	// its .Cache.
+	// building: these processes run to make a template; cache is then their {{.Cache}}.
 	building bool
 	cache    string
-	// seenCache is .Cache.
-	seenCache string
-	template  *template    // nil: start from nothing
-	hooking   sync.Mutex   // one hook writes to the logs at a time
-	acting    sync.Map     // of *action, by host and process: a node action is under way
-	closedAt  atomic.Int64 // since when closing is set, ns since Config.Start; 0: it is not
+	// cacheDir is the folder that target files see as {{.Cache}}.
+	cacheDir string
+	template *template    // nil: start from nothing
+	hooking  sync.Mutex   // one hook writes to the logs at a time
+	acting   sync.Map     // of *action, by host and process: a node action is under way
+	closedAt atomic.Int64 // since when closing is set, ns since Config.Start; 0: it is not
 
 	mu       sync.Mutex // guards what follows
 	servers  []*server
@@ -95,15 +94,16 @@ type server struct {
 	name       string
 	requested  bool                    // a workload stopped it; guarded by Processes.mu
 	last       *atomic.Pointer[string] // line it printed
-	// down: a hook ended it, or has not started it; paused: one paused it. Starting:
-	// its hook runs. Doubtful: that failed, so it may run. Guarded by Processes.mu.
+	// State of a server that hooks control; guarded by Processes.mu. down: stopped, or not
+	// started yet. starting: its start hook runs. doubtful: that hook failed, so the server
+	// may run.
 	down, paused, starting, doubtful bool
-	ending                           bool // or was ended, with the run; guarded by Processes.mu
+	ending                           bool // the end of the run stops it, or has stopped it; guarded by Processes.mu
 	// turn is held while a hook does something to it; taken before Processes.mu.
 	turn sync.Mutex
 }
 
-// New has nothing started yet.
+// New starts nothing.
 func New(c Config) *Processes {
 	return &Processes{c: c, plans: map[model.NodeID]*model.Target{}, inputs: map[model.NodeID]sut.ExpandInput{},
 		gates: gates{map[string]*disk.Gate{}, map[model.NodeID]*disk.Unsynced{}}}
@@ -121,15 +121,15 @@ func (p *Processes) prepare() error {
 	case !p.wanted():
 	case p.template != nil:
 		cache = p.template.cache()
-	default: // nothing is shared that nobody checks
+	default: // without a template nobody checks a shared cache: each run has its own
 		cache = filepath.Join(p.work(), ".cache")
 		if err := os.MkdirAll(cache, 0o755); err != nil {
 			return err
 		}
 	}
-	p.seenCache = cache
+	p.cacheDir = cache
 	dirs := []string{p.shared()}
-	if p.template == nil && cache != "" { // nobody writes to what is shared of a template
+	if p.template == nil && cache != "" { // that of a template is shared, so it stays read-only
 		dirs = append(dirs, cache)
 	}
 	for _, h := range p.Hosts() {
@@ -167,18 +167,19 @@ const WorkDir = "work"
 // now is the time since the run started, on the record's clock.
 func (p *Processes) now() time.Duration { return time.Since(p.c.Start) }
 
-// work is where the hosts' directories are, dirOf that of one host, shared the
-// one they all have.
+// work is the parent of the hosts' directories.
 func (p *Processes) work() string { return filepath.Join(p.c.Dir, WorkDir) }
 
+// dirOf is the directory of a host.
 func (p *Processes) dirOf(h model.NodeID) string { return filepath.Join(p.work(), string(h)) }
 
+// shared is the directory that all hosts have in common.
 func (p *Processes) shared() string { return filepath.Join(p.work(), ".shared") }
 
 func (p *Processes) hostsPath() string { return filepath.Join(p.work(), ".hosts") }
 
-// hostsFile writes the hosts(5) file of a target that wants names, on remote hosts
-// too: nothing is run there without it.
+// hostsFile writes the hosts(5) file of a target that wants names, and copies it to remote
+// hosts: commands there need it.
 func (p *Processes) hostsFile(ips map[model.NodeID]netip.Addr) error {
 	if !p.c.Kit.Target.Hostnames {
 		return nil

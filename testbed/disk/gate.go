@@ -52,9 +52,9 @@ type Gate struct {
 	err   error
 }
 
-// mostKinds bounds the cache of kinds: to find the kind of a path takes as long as the rest
+// maxKinds bounds the cache of kinds: to find the kind of a path takes as long as the rest
 // of an event.
-const mostKinds = 10000
+const maxKinds = 10000
 
 // New makes a gate. An error says why the host or the kernel cannot have one.
 func New(cfg Config) (*Gate, error) {
@@ -116,9 +116,9 @@ func newGate(cfg Config) (*Gate, error) {
 	return g, nil
 }
 
-// Argv is the command that runs argv under the gate; program calls Main. It copies a
-// descriptor of this process. So argv may give up rights and change its view of the file
-// system, but what starts the command may not.
+// Argv is the command that runs argv under the gate. program must call Main, which copies a
+// descriptor of this process. So keep the rights of this process until program has started;
+// argv may drop them, and may change its view of the file system.
 func (g *Gate) Argv(program string, argv ...string) []string {
 	return append([]string{program, Verb, strconv.Itoa(os.Getpid()), strconv.Itoa(g.theirs), "--"}, argv...)
 }
@@ -206,7 +206,7 @@ func (g *Gate) serve(l listener) {
 
 // answer reads the call, has it decided and makes the response.
 func (g *Gate) answer(l listener, n notification) response {
-	on := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	proceed := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	c := caller{tid: int(n.tid), folders: g.cfg.Folders}
 	if g.cfg.Unsynced != nil {
 		if err := g.note(c, g.names[n.call], n.args); err != nil && l.waits(n.id) {
@@ -215,7 +215,7 @@ func (g *Gate) answer(l listener, n notification) response {
 	}
 	o, err := c.operation(g.names[n.call], n.args)
 	if o == nil && err == nil {
-		return on
+		return proceed
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -224,21 +224,21 @@ func (g *Gate) answer(l listener, n notification) response {
 		e, err = g.event(c, o)
 	}
 	if !l.waits(n.id) {
-		return on // the thread was killed: what was read may belong to another
+		return proceed // the thread is gone; its id may belong to another one now
 	}
 	if err != nil {
 		if !refused(err) {
 			g.fail(fmt.Errorf("%s of thread %d: %w", g.names[n.call], n.tid, err))
 		}
-		return on
+		return proceed
 	}
 	a := g.cfg.Decide(e)
 	if err := a.check(e); err != nil {
 		g.fail(err)
-		return on
+		return proceed
 	}
 	if !l.waits(n.id) {
-		return on // the decision killed the thread
+		return proceed // the decision killed the thread
 	}
 	if u := g.cfg.Unsynced; u != nil && (a.action == pass || a.action == short) {
 		if err := u.before(c, o, func() bool { return l.waits(n.id) }); err != nil {
@@ -256,7 +256,7 @@ func (g *Gate) answer(l listener, n notification) response {
 		}
 		return response{id: n.id, value: int64(written)}
 	}
-	return on // a no-op if the thread is dead
+	return proceed // a no-op if the thread is dead
 }
 
 // note tells Unsynced of calls that sync files without naming them.
@@ -297,7 +297,7 @@ func (g *Gate) kind(c caller, path string) string {
 	kind, ok := g.kinds[path]
 	if !ok {
 		kind = Kind(cmp.Or(strings.TrimPrefix(path[len(folder):], "/"), "./"))
-		if len(g.kinds) == mostKinds {
+		if len(g.kinds) == maxKinds {
 			clear(g.kinds)
 		}
 		g.kinds[path] = kind
@@ -305,7 +305,7 @@ func (g *Gate) kind(c caller, path string) string {
 	return kind
 }
 
-// write writes the first bytes of the caller's data for it. It uses the caller's own open
+// write does a short write for the caller: the first bytes of its data. It uses the caller's own open
 // file, so that position and O_APPEND apply.
 func (g *Gate) write(l listener, id uint64, c caller, pid int, o *operation, bytes int) (int, error) {
 	fd, err := take(pid, o.fd)

@@ -18,8 +18,8 @@ import (
 
 const (
 	pageSize = 4096
-	// mostPages is how many pages an Unsynced remembers: 256 MiB.
-	mostPages = 1 << 16
+	// maxPages is how many pages an Unsynced remembers: 256 MiB.
+	maxPages = 1 << 16
 )
 
 // Unsynced saves what the files of one machine held when they were last synced, so that
@@ -210,8 +210,8 @@ func (u *Unsynced) save(f *unsynced, begin, end int64) error {
 		if _, ok := f.pages[n]; ok {
 			continue
 		}
-		if u.pages == mostPages {
-			return fmt.Errorf("more than %d pages were overwritten", mostPages)
+		if u.pages == maxPages {
+			return fmt.Errorf("more than %d pages were overwritten", maxPages)
 		}
 		page := make([]byte, min(pageSize, f.size-n*pageSize))
 		// A file that was truncated reads short; what was cut off was saved then.

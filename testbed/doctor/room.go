@@ -15,7 +15,7 @@ import (
 const (
 	atOnce    = 50   // rules in one go
 	slowRules = 100  // rules a second
-	mostRules = 2000 // that are tried at once
+	maxRules  = 2000 // that are tried at once
 )
 
 // said is an error as reason has it.
@@ -42,7 +42,7 @@ func (p *patient) need() int {
 		groups[i%2] = append(groups[i%2], name)
 	}
 	if len(in.Hosts) > 1 {
-		in.Partitions = []flowrules.InForce{{ID: 1, Partition: model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: groups}}}
+		in.Partitions = []flowrules.Wanted{{ID: 1, Partition: model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: groups}}}
 	}
 	plan, err := flowrules.Compile(in)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *patient) installs(ctx context.Context) {
 	lab := flowrules.LabID(p.Testbed.Name)
 	need := p.need()
 	n, took, began := 0, 0, time.Now()
-	for d := time.Duration(0); (d < time.Second || n < need && d < trialLife*time.Second/2) && n < max(mostRules, need); d = time.Since(began) {
+	for d := time.Duration(0); (d < time.Second || n < need && d < trialLife*time.Second/2) && n < max(maxRules, need); d = time.Since(began) {
 		var mods []of13.Message
 		for range atOnce {
 			r := flowrules.Rule{Table: flowrules.TablePolicy, Priority: 400, Match: flowrules.Match{EthDstMask: every,

@@ -244,9 +244,9 @@ func (ps *Partitions) Reverify(why string) {
 	}
 }
 
-// Look checks all partitions: one whose rules are no longer renewed, and may have expired,
+// Recheck checks all partitions: one whose rules are no longer renewed, and may have expired,
 // is no longer in force. It does not wait.
-func (ps *Partitions) Look() {
+func (ps *Partitions) Recheck() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, h := range ps.cuts {

@@ -112,7 +112,7 @@ func TestWhatShookAPartitionIsProved(t *testing.T) {
 	mu.Lock()
 	kept = errors.New("it expired")
 	mu.Unlock()
-	r.Look()
+	r.Recheck()
 	wait(2)
 	if got, want := r.so(), "told p1 requested; prove n1>n2; told p1 in_force; told p1 requested; prove n1>n2; told p1 in_force"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -142,7 +142,7 @@ func TestALapseEndsWithItsPartition(t *testing.T) {
 		r.make = func(c *fakeCut) { c.kept, c.proof = now.get("kept"), now.get("kept") }
 		r.cut("p1", "n1", "n2")
 		now.set("kept", errors.New("it expired"))
-		r.Look()
+		r.Recheck()
 		r.says("p1", "it expired")
 		if st := r.status("p1"); len(st.Lapses) != 1 || !st.Lapses[0].To.IsZero() {
 			t.Errorf("%s, while it lasts: %+v", what, st.Lapses)

@@ -74,7 +74,7 @@ func TestAReasonThatIsOverGoes(t *testing.T) {
 	r.cut("p1", "n1", "n2")
 	away := errors.New("the switch is away")
 	now.set("kept", away)
-	r.Look()
+	r.Recheck()
 	r.says("p1", "the switch is away")
 	now.set("proof", errors.New("nothing was counted"))
 	now.set("kept", nil)
@@ -90,7 +90,7 @@ func TestAReasonThatIsOverGoes(t *testing.T) {
 	r.is("p1", model.PartitionInForce)
 	r.says("p1", "")
 	now.set("kept", away)
-	r.Look()
+	r.Recheck()
 	r.says("p1", "the switch is away")
 	if _, err := r.Delete(t.Context(), "p1"); err != nil || healing != "" {
 		t.Errorf("while it healed it said %q; %v", healing, err)

@@ -49,7 +49,7 @@ func content(seed uint64, name string) []byte {
 	return append([]byte(name+"\n"), b...)
 }
 
-// users runs users side by side until the context ends.
+// users has n users work side by side until the context ends.
 func users(ctx context.Context, c *cluster, sh *shell, n int) {
 	var wg sync.WaitGroup
 	for i := range n {
@@ -68,10 +68,10 @@ func (u *user) live(ctx context.Context) {
 	}
 	u.dirs = []string{home}
 	served := u.active.Load()
-	// The natural order: directories, files in them, then all kinds.
+	// First a directory, then files in it, then all kinds of operations.
 	for step := 0; ctx.Err() == nil; step++ {
-		// The natural order too: a failover, then reads and writes; and the first
-		// look after it is at what was written last before it.
+		// Wait while a failover is under way. After it, check first the file that was
+		// written last before it.
 		for u.active.Load() == nil && wait(ctx, 50*time.Millisecond) {
 		}
 		if now := u.active.Load(); now != nil && now != served && len(u.known) > 0 {
@@ -101,7 +101,7 @@ func (u *user) live(ctx context.Context) {
 	}
 }
 
-// wait waits; it is false when the context ended first.
+// wait is false if the context ended first.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -164,25 +164,25 @@ func (u *user) checksum() {
 	u.checksumOf(name)
 }
 
-// besides is the distance to the process of what a user does beside his other
-// operations.
-const besides = 1000
+// extraProcess is added to a user's id: the process of his operations that may overlap his
+// others.
+const extraProcess = 1000
 
 // noReplica begins the error of a checksum for which the DataNodes that the
 // NameNode named did not answer, or for which it named none.
 const noReplica = "Fail-to-get"
 
-// checksumOf asks for a checksum. Where none can be had, the user reads the file
-// instead; if all of it comes although he reached every DataNode all the time, a
-// replica was there, and nothing that the system has to notice first excuses the
-// checksum: that is an operation of its own, from when the checksum was asked for.
+// checksumOf requests a checksum. If HDFS finds no replica, it reads the whole file. If that
+// succeeds, a replica existed, and the error has no excuse: it is recorded once more, as an
+// operation "checksum-of-readable" from the request of the checksum on, which needs a link to
+// every DataNode.
 func (u *user) checksumOf(name string) {
 	began := time.Now()
 	err := u.op("checksum", name, u.data(), func() (string, error) { return u.sh.runQuiet(u, "-checksum", u.files[name]) })
 	if err == nil || !strings.HasPrefix(err.Error(), noReplica) || u.readOf(name) != nil {
 		return
 	}
-	u.out.did(began, model.Operation{Process: u.id + besides, F: "checksum-of-readable", Key: name, Needs: u.here()}, err)
+	u.out.did(began, model.Operation{Process: u.id + extraProcess, F: "checksum-of-readable", Key: name, Needs: u.here()}, err)
 }
 
 func (u *user) move() {
@@ -268,7 +268,7 @@ func workAll(ctx context.Context, c *cluster, workload string, n int) error {
 		return errors.New("the JVM of the file system shell was not ready in time")
 	}
 	switch workload {
-	case "shutdown": // that is all that the report does
+	case "shutdown": // as in the bug report: no users
 		n = 0
 	case "failover": // the change of leader is what the run is about
 		c.pause = 3 * pause

@@ -1,4 +1,4 @@
-package recut
+package resegment
 
 import (
 	"errors"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"netsplit/internal/recut"
+	"netsplit/internal/resegment"
 	"netsplit/model"
 )
 
@@ -15,7 +15,7 @@ import (
 // the same, message by message, whatever the dissector.
 func TestSegmentationChangesNoMessage(t *testing.T) {
 	wrap := uint32(0xffffff80)
-	options := []recut.Options{
+	options := []resegment.Options{
 		{MaxSegment: 1},
 		{MaxSegment: 1460},
 		{MaxSegment: 200, Window: 6},
@@ -31,7 +31,7 @@ func TestSegmentationChangesNoMessage(t *testing.T) {
 					continue // the longest one, once per capture
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", c.path[9:], dissector, i), func(t *testing.T) {
-					cut, err := recut.Frames(frames, rand.New(rand.NewPCG(uint64(i), 7)), o)
+					cut, err := resegment.Frames(frames, rand.New(rand.NewPCG(uint64(i), 7)), o)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -42,7 +42,7 @@ func TestSegmentationChangesNoMessage(t *testing.T) {
 					var got []model.Message
 					again := 0
 					for _, f := range cut {
-						s := p.Step(f)
+						s := p.Read(f)
 						got = append(got, s.New...)
 						again += len(s.Again)
 						for _, n := range s.Notes {
@@ -69,7 +69,7 @@ func TestSameFramesSameSteps(t *testing.T) {
 	log := func() (out []string) {
 		p := c.pipeline(t, "resp")
 		for _, f := range frames {
-			s := p.Step(f)
+			s := p.Read(f)
 			out = append(out, fmt.Sprint(s.New, s.Again, s.Observations, s.Notes, p.Connections()))
 		}
 		return append(out, fmt.Sprint(p.Flush(0).New))

@@ -1,4 +1,4 @@
-package recut
+package resegment
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"netsplit/model"
 )
 
-// Options say how segments are cut.
+// Options say how streams are split.
 type Options struct {
 	// MaxSegment is the longest segment in bytes (default 1460); lengths are
 	// drawn so that short ones are common.
@@ -23,10 +23,10 @@ type Options struct {
 	// them in order.
 	Window int
 	// Again is the share of segments (0 to 1) that are followed, some time
-	// later, by bytes that were sent before, cut anew.
+	// later, by bytes that were sent before, in other segments.
 	Again float64
 	// ISN, if set, moves the sequence numbers of every direction so that its
-	// first byte has this one: put the wrap where it hurts.
+	// first byte has this one, so that they wrap inside a message, for example.
 	ISN *uint32
 }
 
@@ -51,7 +51,7 @@ type conn struct {
 	turns []turn
 }
 
-// Frames returns the frames of the capture with its TCP connections cut anew,
+// Frames returns the frames of the capture with its TCP connections in other segments,
 // numbered from 1. Other frames stay as they are. The result is a function of
 // the arguments. An error says which frame is not as Frames needs it.
 func Frames(frames []model.Frame, rng *rand.Rand, o Options) ([]model.Frame, error) {
@@ -79,7 +79,7 @@ func Frames(frames []model.Frame, rng *rand.Rand, o Options) ([]model.Frame, err
 		}
 	}
 	for _, c := range conns {
-		fs, err := c.cut(rng, o)
+		fs, err := c.split(rng, o)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (c *conn) add(p *model.Packet) error {
 		return nil
 	}
 	if len(p.Payload) == 0 && !t.fin && !t.syn {
-		return nil // a bare acknowledgement: cut makes its own
+		return nil // a bare acknowledgement: split makes its own
 	}
 	t.start = c.sent[d]
 	off := int32(seq - c.base[d] - uint32(c.sent[d]))
@@ -128,7 +128,7 @@ func (c *conn) add(p *model.Packet) error {
 	case off < 0 && off+n <= 0: // keep-alive, retransmission
 		t.fin = t.fin && !c.fin[d]
 	default:
-		return fmt.Errorf("recut: frame %d: %s: %d bytes away from the next one: the capture must be complete and in order", p.Frame, p, off)
+		return fmt.Errorf("resegment: frame %d: %s: %d bytes away from the next one: the capture must be complete and in order", p.Frame, p, off)
 	}
 	c.sent[d] += uint64(len(t.data))
 	c.fin[d] = c.fin[d] || t.fin
@@ -153,7 +153,7 @@ type piece struct {
 	key  int // place in the order of sending
 }
 
-func (c *conn) cut(rng *rand.Rand, o Options) ([]model.Frame, error) {
+func (c *conn) split(rng *rand.Rand, o Options) ([]model.Frame, error) {
 	var out []model.Frame
 	base := c.base
 	if o.ISN != nil {
@@ -262,7 +262,7 @@ func (c *conn) frame(dir int, seq, ack uint32, flags model.TCPFlags, data []byte
 	}
 	b, err := packet.MakeIP(c.eth[dir][:], c.eth[1-dir][:], nil, src.Addr(), dst.Addr(), layers.IPProtocolTCP, tcp, data)
 	if err != nil {
-		return nil, fmt.Errorf("recut: %w", err)
+		return nil, fmt.Errorf("resegment: %w", err)
 	}
 	return b, nil
 }
