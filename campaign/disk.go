@@ -45,8 +45,7 @@ const (
 // waitsForRoom says whether a campaign that failed goes on once there is room. That of a command
 // does not: who typed it sees why, and how to go on.
 func (s *Service) waitsForRoom(j *job, err error) bool {
-	full := errors.Is(err, model.ErrFull) || errors.Is(err, syscall.ENOSPC)
-	return full && !s.cfg.InProcess && j.ctx.Err() == nil && !errors.Is(err, errBudget)
+	return model.IsFull(err) && !s.cfg.InProcess && j.ctx.Err() == nil && !errors.Is(err, errBudget)
 }
 
 // awaitRoom waits until a campaign can go on that failed for want of room, or is stopped.

@@ -201,7 +201,7 @@ func (s *Service) underWay(j *job, keep func(model.RunMeta) bool) ([]model.WorkI
 		case s.hub != nil && keep(m):
 			out = append(out, model.WorkItem{Campaign: m.Campaign, Run: m.Run, Spec: j.c.Spec, Scenario: m.Scenario, ReplayOf: m.ReplayOf})
 		default:
-			if err := s.cutShort(m, "the daemon ended while this run was under way; its scenario is run again"); err != nil {
+			if err := s.cutShort(m, "the daemon ended, or its disk was full, while this run was under way; its scenario is run again"); err != nil {
 				return nil, err
 			}
 		}

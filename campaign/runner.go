@@ -206,6 +206,8 @@ func (s *Service) each(ctx context.Context, j *job, r place, item func(n int) mo
 // several has n runs made, item(1) to item(n), several at once. item is called by one worker
 // at a time, finished side by side.
 func (s *Service) several(ctx context.Context, j *job, r place, n int, item func(n int) model.WorkItem, finished func(model.RunSummary)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var mu sync.Mutex
 	i := 0
 	next := func() (model.WorkItem, bool) {
@@ -230,6 +232,9 @@ func (s *Service) several(ctx context.Context, j *job, r place, n int, item func
 			return false
 		}
 		sum, err := r.run(ctx, w)
+		if model.IsFull(err) { // it is not booked: once there is room, it is made again
+			stop(err)
+		}
 		if ctx.Err() != nil {
 			return false
 		}

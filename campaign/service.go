@@ -255,7 +255,7 @@ func (s *Service) resume() error {
 		if s.leftToRunners(m) {
 			continue
 		}
-		why := "the daemon ended while this run was under way; its scenario is run again"
+		why := "the daemon ended, or its disk was full, while this run was under way; its scenario is run again"
 		if c, err := s.getCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
 			why = "cut short by the end of its campaign: " + c.Reason
 		}

@@ -1,6 +1,9 @@
 package model
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+)
 
 // Kinds of errors that cross rooms. They are wrapped (%w) by an error that
 // says what failed and what to do; callers ask with errors.Is. The REST API
@@ -20,3 +23,6 @@ var (
 	// ErrDamaged: the store's file is not what was written to it.
 	ErrDamaged = errors.New("store damaged")
 )
+
+// IsFull says whether the disk, or the limit set on the store, is full.
+func IsFull(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,7 +33,7 @@ func (h *health) note(err error) {
 		h.bad = 0
 		return
 	}
-	if h.bad++; isFull(err) || errors.Is(err, errGone) {
+	if h.bad++; model.IsFull(err) || errors.Is(err, errGone) {
 		h.unfit = err
 	} else if h.bad >= maxFailures {
 		h.unfit = fmt.Errorf("%d runs in a row failed here, the last: %w", h.bad, err)
@@ -43,8 +42,6 @@ func (h *health) note(err error) {
 		h.stopTaking()
 	}
 }
-
-func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) }
 
 // take takes items of a campaign, one after the other, until taking ends or the machine is
 // unfit. Runs under way go on until ctx ends.
@@ -128,7 +125,7 @@ func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg, h *heal
 	if dir != "" {
 		defer bench.Forget(dir)
 	}
-	stored := rctx.Err() == nil && !isFull(failed) && r.send(rctx, w, dir, failed)
+	stored := rctx.Err() == nil && !model.IsFull(failed) && r.send(rctx, w, dir, failed)
 	why := context.Cause(rctx)
 	cancel(nil)
 	<-renewed

@@ -199,7 +199,7 @@ func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check fun
 		if err != nil {
 			err = fmt.Errorf("the record that runner %s sent: %w", out.runner, err)
 		}
-		if ctx.Err() != nil || errors.Is(err, model.ErrFull) { // the campaign ends
+		if ctx.Err() != nil || model.IsFull(err) { // the campaign ends
 			return false, err
 		}
 		break
@@ -230,12 +230,17 @@ func (o *Offer) await(ctx context.Context, w model.WorkItem, c chan outcome) (ou
 		if err := o.handOut(ctx, w); err != nil {
 			return outcome{}, err
 		}
-		select {
-		case out := <-c:
-			return out, nil
-		case <-ctx.Done():
-			return outcome{}, context.Cause(ctx)
-		case <-time.After(4 * o.h.c.times.lease):
+		for again := time.Now().Add(4 * o.h.c.times.lease); time.Now().Before(again); {
+			select {
+			case out := <-c:
+				return out, nil
+			case <-ctx.Done():
+				return outcome{}, context.Cause(ctx)
+			case <-time.After(o.h.c.times.beat):
+			}
+			if o.h.isFull() {
+				return outcome{}, o.h.Away()
+			}
 		}
 	}
 }
@@ -274,7 +279,7 @@ func (o *Offer) handOut(ctx context.Context, w model.WorkItem) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(o.h.full(err), model.ErrFull):
+		case model.IsFull(o.h.full(err)):
 			return o.h.full(err)
 		}
 		o.h.c.Log.Warn("a run could not be handed out; it is tried again", "run", w.Run, "err", err)
@@ -343,7 +348,7 @@ func (o *Offer) bring(ctx context.Context, w model.WorkItem, out outcome, dir st
 	}
 	for range tries {
 		refused := false
-		if refused, err = o.tryBring(ctx, w, out, dir, check); err == nil || refused || ctx.Err() != nil || errors.Is(o.h.full(err), model.ErrFull) {
+		if refused, err = o.tryBring(ctx, w, out, dir, check); err == nil || refused || ctx.Err() != nil || model.IsFull(o.h.full(err)) {
 			break
 		}
 		pause(ctx, againTime)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"netsplit/explorer"
@@ -312,6 +311,12 @@ func (s *Search) one(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false // cut short: on resumption its scenario counts as lost, or it goes on
 	}
+	if model.IsFull(err) { // it is not booked: once there is room, it goes on, or counts as lost
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fail(fmt.Errorf("%w: what was recorded stays; make room for the records, then continue with netsplit campaign resume %s", model.ErrFull, s.c.Campaign))
+		return false
+	}
 	s.c.Finished(sum)
 	s.back(w, sum, err)
 	return true
@@ -379,10 +384,6 @@ func (s *Search) back(w model.WorkItem, sum model.RunSummary, err error) {
 	defer s.mu.Unlock()
 	defer s.cond.Broadcast()
 	delete(s.out, w.Scenario.ID)
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, model.ErrFull) {
-		s.fail(fmt.Errorf("%w: what was recorded stays; make room for the records, then continue with netsplit campaign resume %s", model.ErrFull, s.c.Campaign))
-		return
-	}
 	if err != nil {
 		s.failures++
 		if s.failures >= maxFailuresInARow {
