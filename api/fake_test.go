@@ -193,6 +193,13 @@ func (f *fakeService) Run(_ context.Context, id string) (model.RunSummary, error
 	return f.GetRun(id)
 }
 
+func (f *fakeService) JudgeRun(_ context.Context, id string) (model.RunSummary, error) {
+	if f.fail != nil {
+		return model.RunSummary{}, f.fail
+	}
+	return f.GetRun(id)
+}
+
 func (f *fakeService) RunFile(_ context.Context, id, name string) (*os.File, error) {
 	if _, err := f.GetRun(id); err != nil {
 		return nil, err

@@ -193,6 +193,14 @@ func (s *server) getRun(ctx context.Context, in *IDParam) (*body[wire.Run], erro
 	return &body[wire.Run]{wire.FromRun(r)}, nil
 }
 
+func (s *server) judgeRun(ctx context.Context, in *IDParam) (*body[wire.Run], error) {
+	r, err := s.Service.JudgeRun(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Run]{wire.FromRun(r)}, nil
+}
+
 type liveInput struct {
 	IDParam
 	After uint64 `query:"after" doc:"Number of the last event that you saw; 0 or absent: all that are kept"`

@@ -119,6 +119,7 @@ func (s *server) routes() {
 	s.scheduleRoutes()
 	get(s, "/v1/runs", "list-all-runs", "List runs: the newest campaign's first, and of each the last one started first", s.listRuns)
 	get(s, "/v1/runs/{id}", "get-run", "Show a run", s.getRun)
+	post(s, "/v1/runs/{id}/judgement", "judge-run", "Judge the record of a run again, and bring the findings and the report of its campaign up to date", http.StatusOK, s.judgeRun)
 	get(s, "/v1/runs/{id}/live", "watch-run", "Show a run that is under way: its cuts, and its last messages and faults", s.liveState)
 	get(s, "/v1/runs/{id}/query", "query-run", "Ask the record of a run with SQL", s.queryRun)
 	post(s, "/v1/runs/{id}/query", "query-run-long", "Ask the record of a run with SQL; needs read access only, as GET", http.StatusOK, s.queryRunLong)

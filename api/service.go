@@ -43,6 +43,9 @@ type Service interface {
 	// campaign of the filter that does not exist is ErrNotFound.
 	Runs(ctx context.Context, f model.RunFilter, limit int, cursor string) ([]model.RunRow, string, error)
 	Run(ctx context.Context, id string) (model.RunSummary, error)
+	// JudgeRun judges the record of a run again, and brings its campaign's findings up to
+	// date. A run whose campaign is queued or under way, or that was cut short, is a conflict.
+	JudgeRun(ctx context.Context, id string) (model.RunSummary, error)
 	// LiveState is what a run under way shows; of its events it has those after the given
 	// number. A run that has ended is a conflict.
 	LiveState(ctx context.Context, id string, after uint64) (model.LiveState, error)

@@ -31,7 +31,7 @@ type books struct {
 // booksOf are the books of a campaign under way. The caller holds booking.
 func (s *Service) booksOf(j *job) (*books, error) {
 	if j.books == nil {
-		b, err := s.readBooks(j.c.ID)
+		b, err := s.readBooks(j.c.ID, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,9 @@ func (s *Service) booksOf(j *job) (*books, error) {
 	return j.books, nil
 }
 
-func (s *Service) readBooks(campaign string) (*books, error) {
+// readBooks reads the books of a campaign. again, if any, is a run that was judged again: it
+// counts in place of what is stored of it.
+func (s *Service) readBooks(campaign string, again *model.RunSummary) (*books, error) {
 	b := &books{observed: map[string]model.Invariant{}, findings: map[string]model.Finding{}, marks: map[string]check.Mark{}}
 	rows, err := all(func(c string) ([]model.RunRow, string, error) {
 		return s.store.ListRuns(model.RunFilter{Campaign: campaign}, page, c)
@@ -52,6 +54,9 @@ func (s *Service) readBooks(campaign string) (*books, error) {
 		r, err := s.store.GetRun(row.Run)
 		if err != nil {
 			return nil, err
+		}
+		if again != nil && r.Run == again.Run {
+			r = *again
 		}
 		s.addRun(b, &r)
 	}

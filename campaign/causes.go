@@ -50,7 +50,7 @@ func (s *Service) Causes(ctx context.Context, campaign string) ([]model.Cause, e
 		out, _, err = s.bookedCauses(j)
 	} else if err = rundir.ReadJSON(s.causesFile(campaign), &out); errors.Is(err, fs.ErrNotExist) { // of an earlier version, or its folder is gone
 		var b *books
-		if b, err = s.readBooks(campaign); err == nil {
+		if b, err = s.readBooks(campaign, nil); err == nil {
 			out = b.causes(campaign)
 		}
 	}

@@ -31,7 +31,7 @@ func (s *Service) PartitionMap(ctx context.Context, campaign string) (out model.
 	err = rundir.ReadJSON(s.mapFile(campaign), &out)
 	if errors.Is(err, fs.ErrNotExist) { // of an earlier version, or it could not be written
 		var b *books
-		if b, err = s.readBooks(campaign); err == nil {
+		if b, err = s.readBooks(campaign, nil); err == nil {
 			out = b.parts.All()
 		}
 	}

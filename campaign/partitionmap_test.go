@@ -36,7 +36,7 @@ func TestTriesAreNotInTheMap(t *testing.T) {
 	if !errors.Is(err, model.ErrNotFound) { // the store has no such campaign yet
 		t.Fatal(err)
 	}
-	b, err := s.readBooks("c-1")
+	b, err := s.readBooks("c-1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -303,6 +303,11 @@ func (c *Client) Run(ctx context.Context, run string) (wire.Run, error) {
 	return get[wire.Run](ctx, c, "/v1/runs/"+id(run))
 }
 
+// JudgeRun has the daemon judge the record of a run again.
+func (c *Client) JudgeRun(ctx context.Context, run string) (wire.Run, error) {
+	return call[wire.Run](ctx, c, http.MethodPost, "/v1/runs/"+id(run)+"/judgement", nil, 0)
+}
+
 // LiveState is what a run under way shows, with its events after the given number.
 func (c *Client) LiveState(ctx context.Context, run string, after uint64) (wire.LiveState, error) {
 	return get[wire.LiveState](ctx, c, "/v1/runs/"+id(run)+"/live?after="+strconv.FormatUint(after, 10))

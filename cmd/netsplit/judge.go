@@ -1,27 +1,40 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"netsplit/api/client"
+	"netsplit/api/wire"
 	"netsplit/campaign/judge"
 	"netsplit/model"
 	"netsplit/record/rundir"
 	"netsplit/testbed/agent"
 )
 
-func judgeCommand() *cobra.Command {
+func judgeCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
 	var examine bool
 	c := &cobra.Command{
 		Use:   "judge RUN",
-		Short: "judge a recorded run again, offline",
-		Long:  "Judges the record of a run again (RUN is its id below --runs-dir, or its directory) and rewrites its summary.json and report.html. It does not change the store. With --examine it changes nothing; for a run without cuts it prints what 'target check --run' prints: what the target file announces and the run does not show, and what to write under frames.",
+		Short: "judge a recorded run again",
+		Long: `Judges the record of a run again. RUN is its id below --runs-dir, or its directory: its
+summary.json and report.html are written anew, and the store is left as it is. With --api
+RUN is an id, and the daemon judges: the findings, causes, partition map and report of the
+campaign follow.
+
+With --examine it changes nothing; for a run without cuts it prints what "target check
+--run" prints: what the target file announces and the run does not show, and what to
+write under frames.`,
 		Args:  exactArgs(1, "a run's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if conn.addr != "" && !examine {
+				return conn.judge(c, args[0])
+			}
 			dir, err := findRun(runsDir, args[0])
 			if err != nil {
 				return err
@@ -37,14 +50,28 @@ func judgeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			printVerdict(c, sum)
+			r := wire.FromRun(sum)
+			printVerdict(c, r)
 			fmt.Fprintf(c.OutOrStdout(), "report: %s\n", filepath.Join(dir, rundir.ReportFile))
-			return verdictExit(sum.Verdict)
+			return verdictExit(r.Verdict)
 		},
 	}
+	conn.register(c)
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
 	c.Flags().BoolVar(&examine, "examine", false, "compare the run with its target file instead of judging it")
 	return c
+}
+
+// judge has the daemon judge a run.
+func (d *daemonFlags) judge(c *cobra.Command, run string) error {
+	return d.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+		r, err := cl.JudgeRun(ctx, run)
+		if err != nil {
+			return err
+		}
+		printVerdict(c, r)
+		return verdictExit(r.Verdict)
+	})
 }
 
 // examineRecord says what a recorded run shows of its target file.
@@ -73,21 +100,21 @@ func findRun(runsDir, run string) (string, error) {
 	return "", fmt.Errorf("no record of run %q: it is neither a run's directory nor an id below %s (see --runs-dir)", run, runsDir)
 }
 
-func printVerdict(c *cobra.Command, sum model.RunSummary) {
+func printVerdict(c *cobra.Command, r wire.Run) {
 	out := c.OutOrStdout()
-	fmt.Fprintf(out, "%s: %s: %s\n", sum.Run, sum.Verdict.Value, sum.Verdict.Reason)
-	for _, f := range sum.Verdict.Failures {
+	fmt.Fprintf(out, "%s: %s: %s\n", r.ID, r.Verdict.Value, r.Verdict.Reason)
+	for _, f := range r.Verdict.Failures {
 		fmt.Fprintf(out, "  %s, %s (%s): %s\n", f.Severity, f.Check, f.Class, f.Summary)
 	}
 }
 
-func verdictExit(v model.Verdict) error {
-	switch v.Value {
+func verdictExit(v wire.Verdict) error {
+	switch model.VerdictValue(v.Value) {
 	case model.VerdictPass:
 		return nil
 	case model.VerdictFail:
 		for _, f := range v.Failures {
-			if f.Class != model.Documented {
+			if f.Class != string(model.Documented) {
 				return &exitError{code: exitFindings}
 			}
 		}

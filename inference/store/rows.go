@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -114,6 +115,21 @@ func (x *Tx) PutFinding(f model.Finding) error {
 		return err
 	}
 	return x.put(bucketFindings, key(f.ID), f)
+}
+
+// DeleteFinding deletes a finding; one that is not there is no error.
+func (x *Tx) DeleteFinding(id string) error {
+	f, err := x.GetFinding(id)
+	if errors.Is(err, model.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := x.t.delete(bucketFindingOrder, findingKey(f)); err != nil {
+		return err
+	}
+	return x.t.delete(bucketFindings, key(id))
 }
 
 func (x *Tx) indexFinding(f model.Finding) error {
