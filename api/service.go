@@ -154,6 +154,7 @@ var RunFiles = map[string]string{
 	"report.html":     "text/html; charset=utf-8",
 	"meta.json":       "application/json",
 	"summary.json":    "application/json",
+	"profile.json":    "application/json",
 	"evidence.json":   "application/json",
 	"target.json":     "application/json",
 	"testbed.json":    "application/json",

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"netsplit/model"
 	"netsplit/record/rundir"
 )
 
@@ -15,6 +16,7 @@ func TestEarlierRecordsAreJudgedAsBefore(t *testing.T) {
 	if err != nil || len(dirs) == 0 {
 		t.Fatal(dirs, err)
 	}
+	points := 0
 	for _, dir := range dirs {
 		to := t.TempDir()
 		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
@@ -28,8 +30,16 @@ func TestEarlierRecordsAreJudgedAsBefore(t *testing.T) {
 		if got := string(sum.Verdict.Value) + ": " + sum.Verdict.Reason + "\n"; err != nil || got != string(want) {
 			t.Errorf("%s: %v\n got %swant %s", filepath.Base(dir), err, got, want)
 		}
+		var p model.Profile
+		if err := rundir.ReadJSON(filepath.Join(to, rundir.ProfileFile), &p); err != nil {
+			t.Errorf("%s: %v", filepath.Base(dir), err)
+		}
+		points += len(p.Points)
 		if page, err := os.ReadFile(filepath.Join(to, rundir.ReportFile)); err != nil || len(page) == 0 {
 			t.Errorf("%s: no report: %v", filepath.Base(dir), err)
 		}
+	}
+	if points == 0 {
+		t.Error("none has a profile")
 	}
 }

@@ -11,12 +11,13 @@ import (
 	"netsplit/explorer/check"
 	"netsplit/explorer/partitionmap"
 	"netsplit/explorer/report"
+	"netsplit/explorer/sequence"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
 
 // Dir judges a run's record, offline and as often as one likes, and
-// writes its summary, its part of the partition map and its report. replay is the command that repeats it. A
+// writes its summary, its part of the partition map, its profile and its report. replay is the command that repeats it. A
 // record that makes no sense is an error, whatever it does to the judge: others
 // go on.
 func Dir(dir, replay string) (sum model.RunSummary, err error) {
@@ -42,6 +43,9 @@ func Dir(dir, replay string) (sum model.RunSummary, err error) {
 		return sum, err
 	}
 	if err := rundir.WriteJSON(filepath.Join(dir, rundir.MapFile), partitionmap.Of(sum.Scenario, f.events, f.decisions)); err != nil {
+		return sum, err
+	}
+	if err := rundir.WriteJSON(filepath.Join(dir, rundir.ProfileFile), sequence.Recorded(f.events, f.decisions, f.pointOptions())); err != nil {
 		return sum, err
 	}
 	return sum, writePage(dir, f, report.Input{Summary: sum, ReplayCommand: replay})

@@ -102,10 +102,16 @@ func PlayedProfile(dir string, faults []model.PointFault, periodic map[string]bo
 	if err != nil {
 		return model.Profile{}, nil, err
 	}
-	o := sequence.Options{Nodes: f.target.Nodes, Ports: ports(&f.target), Periodic: periodic, Keys: keys, Stages: f.target.Points.Stages,
-		Timers: f.target.Points.Periodic, LastFault: f.target.Timing.LastFault}
+	o := f.pointOptions()
+	o.Periodic, o.Keys = periodic, keys
 	p, met := sequence.Played(f.events, f.decisions, faults, o)
 	return sequence.Condense(p, o), met, nil
+}
+
+// pointOptions are what the target says of points.
+func (f *runFiles) pointOptions() sequence.Options {
+	t := &f.target
+	return sequence.Options{Nodes: t.Nodes, Ports: ports(t), Keys: t.Points.Keys, Stages: t.Points.Stages, Timers: t.Points.Periodic, LastFault: t.Timing.LastFault}
 }
 
 // CampaignsOf lists the directories below root with the record of a run of a target,

@@ -30,7 +30,7 @@ campaign follow.
 With --examine it changes nothing; for a run without cuts it prints what "target check
 --run" prints: what the target file announces and the run does not show, and what to
 write under frames.`,
-		Args:  exactArgs(1, "a run's id or directory"),
+		Args: exactArgs(1, "a run's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if conn.addr != "" && !examine {
 				return conn.judge(c, args[0])

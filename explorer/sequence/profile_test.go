@@ -146,3 +146,18 @@ func TestRecordAndRunNamePointsAlike(t *testing.T) {
 		}
 	}
 }
+
+// TestARecordedProfileNamesTheSteps that had begun: also where the second step of the scenario
+// begins before the first. Each point is there once after each step.
+func TestARecordedProfileNamesTheSteps(t *testing.T) {
+	events := runOf(msg("n1", "n2", "copy"), msg("n1", "n2", "copy"), msg("n1", "n2", "copy"), msg("n1", "n2", "copy"), msg("n1", "n2", "copy"))
+	decisions := []model.Decision{{Event: 4, Step: 2}, {Event: 6, Step: 1}, {Event: 7, Step: 2, Heal: true}}
+	p := sequence.Recorded(events, decisions, sequence.Options{Nodes: []model.NodeID{"n1"}, Ports: []uint16{7000}, Keys: []model.PointKey{model.KeyType, model.KeySide}})
+	var got [][2]int
+	for _, s := range p.Points {
+		got = append(got, [2]int{int(s.Event), s.Step})
+	}
+	if want := [][2]int{{3, 0}, {5, 2}, {7, 1}}; !slices.Equal(got, want) {
+		t.Errorf("points by event and step %v, want %v", got, want)
+	}
+}

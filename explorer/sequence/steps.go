@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -236,6 +238,24 @@ func Played(events []model.Event, decisions []model.Decision, faults []model.Poi
 		moments = append(moments, m)
 	}
 	return read(events, decisions, FiredSteps(faults, decisions), moments, o)
+}
+
+// Recorded is the condensed profile of a recorded run of any scenario. Its Step is the place
+// in the scenario of the step that had begun last; 0: none had.
+func Recorded(events []model.Event, decisions []model.Decision, o Options) model.Profile {
+	by := began(decisions)
+	order := slices.SortedFunc(maps.Keys(by), func(a, b int) int { return cmp.Or(cmp.Compare(by[a].event, by[b].event), cmp.Compare(a, b)) })
+	fired := make([]uint64, len(order))
+	for i, n := range order {
+		fired[i] = by[n].event
+	}
+	p := Condense(FromEvents(events, decisions, fired, o), o)
+	for i, s := range p.Points {
+		if s.Step > 0 {
+			p.Points[i].Step = order[s.Step-1]
+		}
+	}
+	return p
 }
 
 // Condense leaves of a profile what a search needs: each point once after each step.

@@ -87,6 +87,7 @@ func (b *builder) fill() error {
 	b.decided(decisions)
 	each(b, rundir.EventsFile, b.event)
 	b.end(decisions)
+	b.profile()
 	b.processes()
 	each(b, rundir.HistoryFile, func(e record.Entry) {
 		b.row("op", b.number(e.Num, e.Time, "op"), e.Time, e.Workload, e.Look, e.Process, e.Type, e.F, e.Key, e.Value, e.Node, e.Error)
@@ -256,6 +257,18 @@ func (b *builder) before(at time.Duration) any {
 		return nil
 	}
 	return b.events[i-1]
+}
+
+func (b *builder) profile() {
+	var p model.Profile
+	b.optional(rundir.ProfileFile, &p)
+	for _, s := range p.Points {
+		beyond := 0
+		if s.Beyond {
+			beyond = 1
+		}
+		b.row("point", s.Event, s.At, s.Step, s.Side, s.Node, s.Peer, s.Type, s.Port, s.After, s.Nth, s.Stage, beyond)
+	}
 }
 
 func (b *builder) processes() {

@@ -29,11 +29,12 @@ const (
 	EvidenceFile  = "evidence.json"   // Evidence: exits, recovery, proof, why incomplete
 	SummaryFile   = "summary.json"    // model.RunSummary
 	ReportFile    = "report.html"
-	MapFile       = "map.json"    // []model.MapRow; of a campaign's folder: model.PartitionMap
-	CausesFile    = "causes.json" // of a campaign's folder: []model.Cause
-	AccountFile   = "search.json" // of a campaign's folder: model.Account
-	PanicFile     = "panic.txt"   // where netsplit itself failed in the run, and at which frame
-	LogsDir       = "logs"        // <host>-<process>.log, what it printed; <host>/…, its log files
+	MapFile       = "map.json"     // []model.MapRow; of a campaign's folder: model.PartitionMap
+	ProfileFile   = "profile.json" // model.Profile
+	CausesFile    = "causes.json"  // of a campaign's folder: []model.Cause
+	AccountFile   = "search.json"  // of a campaign's folder: model.Account
+	PanicFile     = "panic.txt"    // where netsplit itself failed in the run, and at which frame
+	LogsDir       = "logs"         // <host>-<process>.log, what it printed; <host>/…, its log files
 )
 
 // Records are their owner's, whatever the umask. Servers that run as another user
