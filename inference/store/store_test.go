@@ -247,7 +247,7 @@ func TestFindingsOfOneAndOfAllCampaigns(t *testing.T) {
 		t.Errorf("ranked: %v", got)
 	}
 	for range 2 { // the second time it is gone already
-		noErr(t, s.Update(func(tx *Tx) error { return tx.DeleteFinding("f-1") }))
+		noErr(t, s.Update(func(tx *store.Tx) error { return tx.DeleteFinding("f-1") }))
 	}
 	if _, err := s.GetFinding("f-1"); !errors.Is(err, model.ErrNotFound) || !cmp.Equal(ids("c1"), []string{"f-0"}) {
 		t.Errorf("after one was deleted: %v, %v", ids("c1"), err)
