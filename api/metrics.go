@@ -218,7 +218,7 @@ func (m *Metrics) PacketFate(link model.Link, fate model.Fate, n int) {
 func (m *Metrics) MessageSeen(messageType, verdict string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.messages.add(clean(messageType), clean(verdict))
+	m.messages.add(clean(messageType), clean(verdict), 1)
 }
 
 // MessageFault counts what a message fault decided about a packet.

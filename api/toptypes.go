@@ -28,26 +28,26 @@ func newTopTypes(n int) *topTypes {
 	return &topTypes{max: n, watched: map[string]uint64{}, shown: map[string]map[string]uint64{}, other: map[string]uint64{}}
 }
 
-func (t *topTypes) add(messageType, verdict string) {
+func (t *topTypes) add(messageType, verdict string, n uint64) {
 	if s := t.shown[messageType]; s != nil {
-		s[verdict]++
-		t.watched[messageType]++
+		s[verdict] += n
+		t.watched[messageType] += n
 		return
 	}
-	if messageType == otherType || !t.admit(messageType) {
-		t.other[verdict]++
+	if messageType == otherType || !t.admit(messageType, n) {
+		t.other[verdict] += n
 		return
 	}
-	t.shown[messageType] = map[string]uint64{verdict: 1}
+	t.shown[messageType] = map[string]uint64{verdict: n}
 }
 
-func (t *topTypes) admit(messageType string) bool {
+func (t *topTypes) admit(messageType string, n uint64) bool {
 	if _, ok := t.watched[messageType]; !ok && len(t.watched) >= maxWatched {
 		least := t.least(func(k string) bool { return t.shown[k] == nil })
 		t.watched[messageType] = t.watched[least]
 		delete(t.watched, least)
 	}
-	t.watched[messageType]++
+	t.watched[messageType] += n
 	if len(t.shown) < t.max {
 		return true
 	}

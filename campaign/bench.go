@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"netsplit/campaign/cluster"
+	"netsplit/campaign/run"
 	"netsplit/model"
+	"netsplit/record/rundir"
 	"netsplit/sut"
 	"netsplit/sut/software"
 )
@@ -127,11 +129,12 @@ func (b *bench) Run(ctx context.Context, w model.WorkItem, say cluster.Say) (str
 	if err := os.RemoveAll(dir); err != nil { // of a runner that was killed
 		return "", err
 	}
-	err := b.r.record(ctx, w, say.Doing, say.Watch)
+	tally := run.NewTally()
+	err := b.r.record(ctx, w, say.Doing, say.Watch, tally)
 	if _, serr := os.Lstat(dir); serr != nil {
 		return "", errors.Join(err, serr)
 	}
-	return dir, err
+	return dir, errors.Join(err, rundir.WriteJSON(filepath.Join(dir, rundir.MetricsFile), tally.Sum()))
 }
 
 // Forget removes a record, and the folder of its campaign if it was the last one.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,7 +122,20 @@ func (r *remote) run(ctx context.Context, w model.WorkItem) (model.RunSummary, e
 	}
 	r.s.judgingRemote <- struct{}{}
 	defer func() { <-r.s.judgingRemote }()
+	r.count(w)
 	return r.s.judgeRun(w, r.t, began, err)
+}
+
+// count adds to the metrics what a run says that it did. A record without metrics
+// adds nothing.
+func (r *remote) count(w model.WorkItem) {
+	var t model.RunMetrics
+	err := rundir.ReadJSON(filepath.Join(r.s.runDir(w.Campaign, w.Run), rundir.MetricsFile), &t)
+	if err == nil {
+		r.s.metrics.RunElsewhere(t.Within(slices.Concat(r.t.Nodes, r.t.Clients)))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		r.s.log.Warn("the metrics lack a run", "run", w.Run, "err", err)
+	}
 }
 
 // checkTarget refuses a record of another target than the campaign's: the judge takes the checks

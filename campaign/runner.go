@@ -42,7 +42,7 @@ func (r *labRunner) run(ctx context.Context, w model.WorkItem) (model.RunSummary
 	began := time.Now()
 	err := r.record(ctx, w,
 		func(what string) { r.s.runDoes(w.Campaign, w.Run, what) },
-		func(live func(uint64) model.LiveState) { r.s.setView(w.Run, live) })
+		func(live func(uint64) model.LiveState) { r.s.setView(w.Run, live) }, r.s.metrics)
 	if ctx.Err() != nil {
 		return model.RunSummary{}, context.Cause(ctx)
 	}
@@ -51,7 +51,7 @@ func (r *labRunner) run(ctx context.Context, w model.WorkItem) (model.RunSummary
 
 // record makes a run and leaves its record, to be judged. The error is netsplit's own or the
 // testbed's failure; the record has it, too.
-func (r *labRunner) record(ctx context.Context, w model.WorkItem, doing func(string), watch func(func(uint64) model.LiveState)) error {
+func (r *labRunner) record(ctx context.Context, w model.WorkItem, doing func(string), watch func(func(uint64) model.LiveState), metrics run.Metrics) error {
 	var b *testbed.Testbed
 	select {
 	case b = <-r.testbeds:
@@ -61,7 +61,7 @@ func (r *labRunner) record(ctx context.Context, w model.WorkItem, doing func(str
 	defer func() { r.testbeds <- b }()
 	dir := r.s.runDir(w.Campaign, w.Run)
 	ev, err := run.Execute(ctx, run.Config{WorkItem: w, Dir: dir,
-		Kit: r.kit, Testbed: b, Play: r.play, Metrics: r.s.metrics, Version: r.s.cfg.Version, Doing: doing, Watch: watch})
+		Kit: r.kit, Testbed: b, Play: r.play, Metrics: metrics, Version: r.s.cfg.Version, Doing: doing, Watch: watch})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -73,6 +73,8 @@ type Metrics interface {
 	KnownTarget(target string, strategy model.Strategy)
 	RunDone(target string, strategy model.Strategy, verdict model.VerdictValue)
 	Finding(f model.Finding)
+	// RunElsewhere adds what a run on another machine did.
+	RunElsewhere(t model.RunMetrics)
 	SwitchKnown(dpid model.DatapathID)
 	SwitchConnected(dpid model.DatapathID, connected bool)
 	SwitchGone(dpid model.DatapathID)

@@ -255,3 +255,4 @@ func (unmeasured) SwitchGone(model.DatapathID)                              {}
 func (unmeasured) LastCut(time.Time)                                        {}
 func (unmeasured) RunsDone(string, model.Strategy, model.VerdictValue, int) {}
 func (unmeasured) FoundBefore(string, model.FailureClass)                   {}
+func (unmeasured) RunElsewhere(model.RunMetrics)                            {}

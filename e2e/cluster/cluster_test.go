@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,6 +127,13 @@ func TestRunnersMakeACampaign(t *testing.T) {
 	}
 	if harness.CheckProofs(t, runs) == 0 {
 		t.Error("no run has a proof of its cut")
+	}
+	// The daemon counts what runs of runners did since it began.
+	status, metrics, err := e.d.Try("GET", "/metrics", nil)
+	for _, want := range []string{`netsplit_cuts_total\{.*\} [1-9]`, `netsplit_link_packets_total\{.*fate="dropped".*\} [1-9]`, `netsplit_messages_total\{.*\} [1-9]`, `netsplit_gate_delay_seconds_count\{transport="port"\} [1-9]`} {
+		if status != 200 || err != nil || !regexp.MustCompile(want).Match(metrics) {
+			t.Errorf("%d, %v: no metric is like %s", status, err, want)
+		}
 	}
 	for name, p := range map[string]*harness.Process{"m1": m1, "m2": m2} {
 		p.Signal(t, syscall.SIGTERM)

@@ -31,6 +31,7 @@ const (
 	ReportFile    = "report.html"
 	MapFile       = "map.json"     // []model.MapRow; of a campaign's folder: model.PartitionMap
 	ProfileFile   = "profile.json" // model.Profile
+	MetricsFile   = "metrics.json" // model.RunMetrics, of a run that a runner made
 	CausesFile    = "causes.json"  // of a campaign's folder: []model.Cause
 	AccountFile   = "search.json"  // of a campaign's folder: model.Account
 	PanicFile     = "panic.txt"    // where netsplit itself failed in the run, and at which frame
