@@ -4,10 +4,61 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 
+	"netsplit/explorer/report"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
+
+// maxOthers bounds the searches that a report shows beside its own.
+const maxOthers = 5
+
+// otherStrategies are the ended searches of a campaign's target and release, with its settings:
+// the newest of each other strategy, with what narrows it.
+func (s *Service) otherStrategies(c *model.Campaign) (out []report.Search, err error) {
+	if searches(c) == "" {
+		return nil, nil
+	}
+	campaigns, err := s.allCampaigns() // the newest first
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{searches(c): true}
+	for _, o := range campaigns {
+		key := searches(&o)
+		if key == "" || seen[key] || o.State != model.CampaignDone || o.Spec.Strategy == model.StrategyClean || !sameTarget(c, &o) || len(out) == maxOthers {
+			continue
+		}
+		seen[key] = true
+		x := report.Search{Campaign: o}
+		if x.Map, err = s.PartitionMap(context.Background(), o.ID); err != nil {
+			return nil, err
+		}
+		if x.Findings, err = s.allFindings(o.ID); err != nil {
+			return nil, err
+		}
+		if x.Judged, err = s.judged(o.ID); err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(filepath.Join(s.cfg.RunsDir, o.ID, rundir.ReportFile)); err == nil {
+			x.Report = "../" + o.ID + "/" + rundir.ReportFile
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// sameTarget says whether two campaigns are of one target and release, with equal settings.
+func sameTarget(a, b *model.Campaign) bool {
+	plain := func(c *model.Campaign) string {
+		of := model.Campaign{Spec: model.CampaignSpec{Target: c.Spec.Target, Args: c.Spec.Args}}
+		return searches(&of)
+	}
+	return plain(a) == plain(b)
+}
 
 // Compare compares the findings of a campaign with those of an earlier one; before "" is the
 // last one that was done on the same target, with the same strategy and settings.

@@ -66,3 +66,42 @@ func TestCompare(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherStrategiesOnTheSameTarget: the newest search of each, done, on the same release and
+// with the same settings.
+func TestOtherStrategiesOnTheSameTarget(t *testing.T) {
+	s := bookkeeper(t)
+	at := time.Unix(1e9, 0)
+	add := func(id string, spec model.CampaignSpec, state model.CampaignState) model.Campaign {
+		at = at.Add(time.Minute)
+		c := model.Campaign{ID: id, Spec: spec, State: state, Created: at, Done: 3}
+		if err := s.store.PutCampaign(c); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	spec := func(target string, strategy model.Strategy, args map[string]string) model.CampaignSpec {
+		return model.CampaignSpec{Target: target, Strategy: strategy, Args: args}
+	}
+	a := map[string]string{"x": "1"}
+	add("c-1", spec("hdfs@3.3.0", model.StrategyRandom, a), model.CampaignDone)
+	add("c-2", spec("hdfs@3.3.0", model.StrategyRandom, a), model.CampaignDone)
+	add("c-3", spec("hdfs@3.4.1", model.StrategySequences, a), model.CampaignDone)
+	add("c-4", spec("hdfs@3.3.0", model.StrategySequences, nil), model.CampaignDone)
+	add("c-5", spec("hdfs@3.3.0", model.StrategySequences, a), model.CampaignFailed)
+	add("c-6", spec("hdfs@3.3.0", model.StrategyClean, a), model.CampaignDone)
+	add("c-7", model.CampaignSpec{Target: "hdfs@3.3.0", Replay: "c-1-r0001", Args: a}, model.CampaignDone)
+	c := add("c-8", spec("hdfs@3.3.0", model.StrategyCoFI, a), model.CampaignDone)
+	deep := spec("hdfs@3.3.0", model.StrategySequences, a)
+	deep.Depth = 2
+	add("c-9", deep, model.CampaignDone)
+	r := failedRun(1)
+	r.Campaign, r.Run = "c-2", "c-2-r0001"
+	if err := s.store.PutRun(r); err != nil {
+		t.Fatal(err)
+	}
+	others, err := s.otherStrategies(&c)
+	if err != nil || len(others) != 2 || others[0].Campaign.ID != "c-9" || others[1].Campaign.ID != "c-2" || others[1].Judged != 1 {
+		t.Errorf("%+v, %v", others, err)
+	}
+}

@@ -42,6 +42,11 @@ func (s *Service) reportCampaign(j *job, end bool) error {
 	if err := s.addTries(in.Causes); err != nil {
 		return err
 	}
+	if end {
+		if in.Others, err = s.otherStrategies(&in.Campaign); err != nil {
+			return err
+		}
+	}
 	if t, _, err := s.load(in.Campaign.Spec); err == nil {
 		in.Title, in.Known = t.Title, t.Known
 	}

@@ -24,6 +24,9 @@ type CampaignInput struct {
 	Invariants []model.Invariant // that were explored
 	// Known are the described failures of the target, for their titles.
 	Known []model.KnownFailure
+	// Others are searches of the same target and release with the same settings, the newest of
+	// each other strategy.
+	Others []Search
 	// Reports gives a run's report, relative to this page, e.g.
 	// "c-1-r0008/report.html"; a run without an entry gets no link.
 	Reports map[string]string
@@ -49,6 +52,7 @@ type campaignView struct {
 	Shrunk                        []shrunkView // of a replay that leaves out steps
 	Chart, Coverage, Cost         template.HTML
 	Map                           *mapView
+	Strategies                    *strategiesView
 	CostRows, Facts               []fact
 	Runs                          []runRow
 	RunsOpen                      bool
@@ -112,6 +116,7 @@ func Campaign(w io.Writer, in CampaignInput) error {
 	if len(v.Shrunk) == 0 {
 		v.Chart = findingsChart(&in)
 		v.Map, v.Coverage = newMapView(in.Map), coverageChart(&in)
+		v.Strategies = newStrategiesView(&in)
 	}
 	v.Cost, v.CostRows = costSplit(all)
 	v.Runs, v.RunsOpen = runRows(&in), len(in.Runs) <= openRuns

@@ -38,17 +38,22 @@ func (c *runChart) y(k, highest int) float64 {
 
 // sum draws how many there were up to each run; counts[k] came with run k, from 1.
 func (c *runChart) sum(class string, counts []int, highest int) {
+	c.upTo(class, counts, highest, c.runs)
+}
+
+// upTo is sum, up to a run.
+func (c *runChart) upTo(class string, counts []int, highest, last int) {
 	var path strings.Builder
 	fmt.Fprintf(&path, "M%s %s", num(chartLeft), num(c.y(0, highest)))
 	sum := 0
-	for k := 1; k <= c.runs; k++ {
+	for k := 1; k <= last; k++ {
 		if counts[k] > 0 {
 			fmt.Fprintf(&path, "H%s", num(c.x(k)))
 			sum += counts[k]
 			fmt.Fprintf(&path, "V%s", num(c.y(sum, highest)))
 		}
 	}
-	fmt.Fprintf(&path, "H%s", num(chartRight))
+	fmt.Fprintf(&path, "H%s", num(chartLeft+c.step()*float64(last)))
 	c.tag("path", "class", class, "d", path.String())
 }
 
