@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"netsplit/campaign/cluster"
 	"netsplit/explorer"
 	"netsplit/model"
 	"netsplit/record/rundir"
@@ -102,6 +103,8 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		return bad("labs %d: use 1 to %d", spec.Labs, maxLabs)
 	case s.hub == nil && len(spec.Needs) > 0:
 		return bad("needs are of runners, and this daemon makes the runs itself: leave them out, or start it with --cluster")
+	case cluster.CheckNeeds(spec.Needs) != nil:
+		return bad("needs: %v", cluster.CheckNeeds(spec.Needs))
 	case spec.Runs < 0 || spec.Clean < 0 || spec.Retries < 0 || spec.Budget < 0:
 		return bad("runs, clean, retries and budget must not be negative")
 	case spec.Replay == "" && spec.Scenario == nil && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:

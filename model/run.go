@@ -378,7 +378,8 @@ type CampaignSpec struct {
 	// negative: none stated.
 	MaxLost   int           `json:"maxLost"`
 	MaxWindow time.Duration `json:"maxWindow"`
-	// Needs are tags that a runner must have for the runs; none: any runner makes them.
+	// Needs is what a runner must have for the runs: tags, cores=N, memory=SIZE; none: any
+	// runner makes them.
 	Needs []string `json:"needs,omitempty"`
 	// StopWhenSuspect ends a search at the first mark of a wrong target file.
 	StopWhenSuspect bool `json:"stopWhenSuspect,omitempty"`

@@ -59,7 +59,7 @@ type CampaignSpec struct {
 	Gate     string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and return: through a gate port, or by packet-in and packet-out; absent: port if the testbed has one"`
 	Retries  int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often to try a state again that did not recur; 0 or absent: the daemon's default"`
 	Args     map[string]string `json:"args,omitempty" doc:"Settings of the target"`
-	Needs    []string          `json:"needs,omitempty" maxItems:"16" maxLength:"64" doc:"Words that a runner must have for the runs, see /v1/runners; of a daemon with runners only"`
+	Needs    []string          `json:"needs,omitempty" maxItems:"16" maxLength:"64" doc:"What a runner must have for the runs: tags, see /v1/runners, cores=N or memory=SIZE; of a daemon with runners only"`
 	Depth    int               `json:"depth,omitempty" minimum:"0" maximum:"10" doc:"Of strategy sequences: the most faults in a run; 0 or absent: 1"`
 	Faults   []string          `json:"faults,omitempty" maxItems:"15" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,disk-error,disk-failure,corrupt,power-cut,disk" doc:"Of strategy sequences: the kinds of faults; neat: crash, isolate and all from silence to isolate-period; disk: all of disks, and crashes before operations on files; absent: crash, isolate and lose at messages"`
 	Policies *PolicyFile       `json:"policies,omitempty" doc:"Of strategy sequences: what prunes the sequences; absent: nothing, all are run (brute force)"`

@@ -69,7 +69,7 @@ type Work struct {
 	Args     map[string]string `json:"args,omitempty"`
 	Seed     uint64            `json:"seed"`
 	Gate     model.Gate        `json:"gate,omitempty"`
-	Needs    []string          `json:"needs,omitempty"` // tags that a runner must have
+	Needs    []string          `json:"needs,omitempty"` // what a runner must have
 }
 
 // result is what a runner says of a run; the subject says which.

@@ -397,14 +397,8 @@ func (r *Runner) open(ctx context.Context, w Work) (Bench, error) {
 	if w.Version != about.Version {
 		return nil, fmt.Errorf("this runner is netsplit %s and the daemon is %s: build the same version here", about.Version, w.Version)
 	}
-	var missing []string
-	for _, tag := range w.Needs {
-		if !slices.Contains(about.Has, tag) {
-			missing = append(missing, tag)
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("the campaign needs a runner with %s, and this one has %s (netsplit runner --has)", strings.Join(missing, ", "), strings.Join(about.Has, ", "))
+	if err := fits(about, w.Needs); err != nil {
+		return nil, err
 	}
 	return r.c.Worker.Open(ctx, w, supplies{r, w})
 }

@@ -47,7 +47,7 @@ func (w *campaignFlags) register(c *cobra.Command) {
 	f.IntVar(&w.shrink, "shrink", 3, "sequences: at the end, how often to try the smallest sequence of each cause without each of its steps (0: do not)")
 	f.Uint64Var(&spec.Seed, "seed", 0, "drives every random choice (0: one is chosen and recorded)")
 	labsFlag(f, &spec.Labs)
-	f.StringSliceVar(&spec.Needs, "needs", nil, "tags that a runner must have for the runs (netsplit cluster runners)")
+	f.StringSliceVar(&spec.Needs, "needs", nil, "what a runner must have for the runs: tags, cores=N, memory=SIZE (netsplit cluster runners)")
 	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")
 	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
 	f.DurationVar(&w.budget, "budget", 0, "stop the campaign after this time (default: never)")
