@@ -6,7 +6,7 @@ export GOFLAGS ?= -buildvcs=false
 
 # The product, the clients of the shipped targets, and the programs for research:
 # modules of their own, so that the drivers of the last two are not the product's.
-MODULES := . deploy/clients e2e/research
+MODULES := . deploy/clients deploy/examples/go e2e/research
 
 # Debian packages. RUN is what a campaign on Redis needs, JAVA what those on
 # Cassandra, Hadoop and ZooKeeper need, SCRIPT what the shipped scripts need, TEST

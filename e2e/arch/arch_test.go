@@ -78,6 +78,7 @@ var rooms = map[string]room{
 	"api/wire":              {may: []string{"model"}, why: "what goes over the wire is a promise of its own"},
 	"api/trust":             {why: "who is at the other end is told before anything is said"},
 	"api/client":            {may: []string{"api/trust", "api/wire", "model"}, why: "the client speaks the API and nothing else"},
+	"api/clienttest":        {may: []string{"api/client", "api/trust", "api/wire", "model"}, why: "a test of somebody else's module knows the client and nothing of the daemon"},
 	"deploy/grafana":        {why: "a dashboard is data"},
 	"deploy/targets":        {why: "a target is data"},
 	"internal/regular":      {why: "who opens a file for somebody else opens it in one way"},
