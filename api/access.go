@@ -34,9 +34,9 @@ const (
 	owner          // may do everything
 )
 
-// Access says who is let in, and as what. Whoever comes by a connection within
-// this machine that the kernel says is of the daemon's user or of root is its
-// owner; everybody else needs a credential. It may be used by several goroutines.
+// Access decides who may use the API, and at which level. On the Unix socket the kernel names
+// the user: the daemon's user and root are owner, others are refused. Over TCP the credential
+// decides. It may be used by several goroutines.
 type Access struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -47,12 +47,12 @@ type Access struct {
 
 	mu   sync.Mutex
 	read secret
-	tabs tickets // browsers that came by the one-time address of a page
-	// pages are these addresses, by what the page may do.
+	tabs tickets // sessions: cookies of browsers that opened the address of a page; they only read
+	// pages are one-time codes of these addresses, by level.
 	pages map[level]tickets
-	// controls are the credentials of pages that may do more than read, by what. A page has
-	// its own in the fragment of its address, which no browser sends, and keeps it for itself:
-	// a cookie would go to all other ports of the host.
+	// controls are tokens of pages that may do more, by level. Such a token is in the fragment of
+	// the address, which browsers do not send. It is no cookie, because browsers send cookies to
+	// all ports of the host.
 	controls map[level]tickets
 }
 
@@ -269,7 +269,7 @@ func (t tickets) has(s string, now time.Time) bool {
 	return ok && now.Before(end)
 }
 
-// take is has for the last time.
+// take says whether s is valid, and deletes it: it works once.
 func (t tickets) take(s string, now time.Time) bool {
 	ok := t.has(s, now)
 	delete(t, secretOf(s))

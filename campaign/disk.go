@@ -11,11 +11,11 @@ import (
 	"netsplit/model"
 )
 
-// leastFree is the room below which a disk is said to be full: time is left to make
-// room before runs fail.
+// leastFree is the free space below which netsplit treats a disk as full. It leaves time to
+// make room before runs fail.
 const leastFree = 100 << 20
 
-// room is what is left of a file system for an ordinary user, in bytes and in files;
+// room is the free space of a file system for an ordinary user, in bytes and in files;
 // files is -1 where it has no bound on them.
 type room struct{ bytes, files int64 }
 
@@ -42,18 +42,19 @@ const (
 	lookForRoom = time.Second
 )
 
-// waitsForRoom says whether a campaign that failed goes on once there is room. That of a command
-// does not: who typed it sees why, and how to go on.
+// waitsForRoom says whether a campaign that failed goes on once there is room. One in the process
+// of a command ends: its user sees the reason and what to do.
 func (s *Service) waitsForRoom(j *job, err error) bool {
 	return model.IsFull(err) && !s.cfg.InProcess && j.ctx.Err() == nil && !errors.Is(err, errBudget)
 }
 
-// awaitRoom waits until a campaign can go on that failed for want of room, or is stopped.
+// awaitRoom waits until the disk has room again. The error says why the campaign was stopped
+// meanwhile.
 func (s *Service) awaitRoom(j *job, wait time.Duration, why error) error {
 	began := time.Now()
 	s.log.Warn("a campaign waits for room on the disk", "campaign", j.c.ID, "err", why)
 	s.booking.Lock()
-	j.books = nil // the store may lack a run that they have
+	j.books = nil // they may have a run that the store lacks
 	s.change(j, func(c *model.Campaign) {
 		c.Running, c.Doing = nil, nil
 		c.Reason = fmt.Sprintf("the disk is full: make room in %s, and the campaign goes on by itself", s.cfg.RunsDir)
@@ -89,8 +90,7 @@ func (s *Service) noRoom() error {
 	return nil
 }
 
-// diskHealth says whether records and store have room, and whether what was last
-// written could be.
+// diskHealth says whether records and store have room, and what could not be written last.
 func (s *Service) diskHealth() (detail string, err error) {
 	look := s.room
 	if look == nil {
@@ -130,9 +130,9 @@ func filesText(n int64) string {
 	return fmt.Sprintf("%d more files", n)
 }
 
-// noteRecorded remembers whether the last run could be recorded.
+// noteRecorded keeps err if the disk was full, and forgets an earlier one otherwise.
 func (s *Service) noteRecorded(err error) {
-	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+	if !model.IsFull(err) {
 		err = nil
 	}
 	s.mu.Lock()

@@ -82,7 +82,7 @@ func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir str
 	}, nil
 }
 
-// remote has the runs of a campaign made by runners.
+// remote is a place whose runs are made by runners on other machines.
 type remote struct {
 	s     *Service
 	j     *job
@@ -201,8 +201,8 @@ func whyNoRunner(campaign string, runners []model.Runner) string {
 	return "it waits for a runner: " + strings.Join(why, "; ")
 }
 
-// underWay are the runs of a campaign that its last daemon left to runners, and that keep
-// chooses. Others count as cut short.
+// underWay returns the unfinished runs of a campaign that runners may still finish, if keep
+// chooses them. It books the others as cut short.
 func (s *Service) underWay(j *job, keep func(model.RunMeta) bool) ([]model.WorkItem, error) {
 	unfinished, err := s.store.UnfinishedRuns()
 	if err != nil {

@@ -86,7 +86,7 @@ func cutOf(hosts []flowrules.Host, only ...model.Traffic) model.Partition {
 }
 
 // metered is an input of hosts whose switch has meters.
-func metered(seed uint64, ps ...flowrules.Wanted) flowrules.Input {
+func metered(seed uint64, ps ...flowrules.Desired) flowrules.Input {
 	hosts := randomHosts(rand.New(rand.NewPCG(seed, 10)))
 	for i := range ps {
 		ps[i].Partition.Groups = [][]model.NodeID{{hosts[0].Name}, {hosts[1].Name}}
@@ -132,16 +132,16 @@ func TestMetersBiteFirst(t *testing.T) {
 	n := flowrules.MetersFor(len(in.Hosts), 0)
 	for _, c := range []struct {
 		what string
-		ps   []flowrules.Wanted
+		ps   []flowrules.Desired
 		want string
 	}{
 		{"nothing", nil, fmt.Sprintf("put meters %d, forward, admit, meter, look anew", n)},
-		{"cut", []flowrules.Wanted{{ID: 1, Partition: p}}, "hold, turn down 2, cut"},
-		{"another cut of the same", []flowrules.Wanted{{ID: 1, Partition: p}, {ID: 2, Partition: p}}, ""},
-		{"the first healed", []flowrules.Wanted{{ID: 2, Partition: p}}, "cut"},
-		{"the other lifted", []flowrules.Wanted{{ID: 2, Partition: p, Lifted: true}}, "hold, heal, meter"},
+		{"cut", []flowrules.Desired{{ID: 1, Partition: p}}, "hold, turn down 2, cut"},
+		{"another cut of the same", []flowrules.Desired{{ID: 1, Partition: p}, {ID: 2, Partition: p}}, ""},
+		{"the first healed", []flowrules.Desired{{ID: 2, Partition: p}}, "cut"},
+		{"the other lifted", []flowrules.Desired{{ID: 2, Partition: p, Lifted: true}}, "hold, heal, meter"},
 		{"healed", nil, "turn up 2, meter"},
-		{"some traffic", []flowrules.Wanted{{ID: 3, Partition: cutOf(in.Hosts, model.Traffic{Proto: "tcp"})}}, "cut"},
+		{"some traffic", []flowrules.Desired{{ID: 3, Partition: cutOf(in.Hosts, model.Traffic{Proto: "tcp"})}}, "cut"},
 	} {
 		in.Partitions = c.ps
 		d := turn(t, sw, compile(t, in), 1, nil)
@@ -161,7 +161,7 @@ func TestMetersBiteFirst(t *testing.T) {
 // TestMetersOfOthers: a meter that somebody changed or deleted is put right; one
 // of somebody else is left alone, and is named where the plan wants its number.
 func TestMetersOfOthers(t *testing.T) {
-	in := metered(2, flowrules.Wanted{ID: 1, Partition: cutOf(metered(2).Hosts)})
+	in := metered(2, flowrules.Desired{ID: 1, Partition: cutOf(metered(2).Hosts)})
 	plan := compile(t, in)
 	sw := newSwitch(in.Hosts)
 	theirs := &of13.MeterMod{Command: of13.MeterAdd, Flags: of13.MeterPktps, Meter: 1, Bands: []of13.MeterBand{{Type: of13.BandDrop, Rate: 50}}}
@@ -204,7 +204,7 @@ func TestAlike(t *testing.T) {
 	if anew := compile(t, in); !flowrules.Alike(plain, anew) || len(flowrules.Diff(plain.State(), anew).Steps) == 0 {
 		t.Error("a second look is taken for another plan, or for none")
 	}
-	other := compile(t, metered(1, flowrules.Wanted{ID: 1, Partition: cutOf(in.Hosts)}))
+	other := compile(t, metered(1, flowrules.Desired{ID: 1, Partition: cutOf(in.Hosts)}))
 	if flowrules.Alike(plain, other) || flowrules.Alike(other, plain) || flowrules.Alike(flowrules.Plan{}, plain) {
 		t.Error("a cut, or nothing at all, is like plain forwarding")
 	}

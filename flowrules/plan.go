@@ -50,8 +50,8 @@ func (h Host) out() uint32 {
 // Pair is two hosts; both directions are meant.
 type Pair struct{ A, B model.NodeID }
 
-// Wanted is a partition that the rules must implement.
-type Wanted struct {
+// Desired is a partition that the rules must implement.
+type Desired struct {
 	ID        uint32 // 1 or more; unique among those of an Input
 	Partition model.Partition
 	// Behind: the gate drops the packets of gated pairs. Their drop rules are in the table
@@ -69,7 +69,7 @@ type Input struct {
 	// Trunks are the ports towards other switches; broadcasts go by those of
 	// Tree, which is loop-free: see Routes.
 	Trunks, Tree []uint32
-	Partitions   []Wanted
+	Partitions   []Desired
 	Gate         []Pair
 	Mirror       []Pair
 	MirrorPort   uint32 // where copies go; required with Mirror
@@ -148,23 +148,26 @@ const (
 
 // Priorities inside the tables; see the table in the package comment.
 const (
+	// Table 0.
 	prioFromGate       uint16 = 400
 	prioFromController uint16 = 300
 	prioFresh          uint16 = 210
 	prioFromHost       uint16 = 200
-	prioReset          uint16 = 410
-	prioDrop           uint16 = 400
-	prioDropSome       uint16 = 390
-	prioGate           uint16 = 300
-	prioMirror         uint16 = 100
-	prioMeter          uint16 = 80
-	prioFloodSome      uint16 = 60 // plus 1 for a port or neighbour discovery, plus 2 for two ports
-	prioFlood          uint16 = 50
-	prioDefault        uint16 = 0
-	prioGuard          uint16 = 300
-	prioGuardSome      uint16 = 290
-	prioUnicast        uint16 = 200
-	prioGroup          uint16 = 100
+	// TablePolicy.
+	prioReset     uint16 = 410
+	prioDrop      uint16 = 400
+	prioDropSome  uint16 = 390
+	prioGate      uint16 = 300
+	prioMirror    uint16 = 100
+	prioMeter     uint16 = 80
+	prioFloodSome uint16 = 60 // plus 1 for a port or neighbour discovery, plus 2 for two ports
+	prioFlood     uint16 = 50
+	prioDefault   uint16 = 0
+	// TableForward.
+	prioGuard     uint16 = 300
+	prioGuardSome uint16 = 290
+	prioUnicast   uint16 = 200
+	prioGroup     uint16 = 100
 )
 
 const (

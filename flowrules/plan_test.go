@@ -306,7 +306,7 @@ func TestRenewKeepsRulesAliveAndCounting(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	hosts := randomHosts(r)
 	w := randomWorld(r, hosts)
-	w.in.Partitions = []flowrules.Wanted{{ID: 9, Partition: model.Partition{Shape: model.Partial, Effect: model.Drop,
+	w.in.Partitions = []flowrules.Desired{{ID: 9, Partition: model.Partition{Shape: model.Partial, Effect: model.Drop,
 		Groups: [][]model.NodeID{{hosts[0].Name}, {hosts[1].Name}}}}}
 	plan := w.plan(t)
 	now := time.Unix(0, 0)
@@ -338,7 +338,7 @@ func TestForeignRulesAreReportedAndLeftAlone(t *testing.T) {
 	hosts := randomHosts(r)
 	w := randomWorld(r, hosts)
 	w.in.Gate, w.in.Mirror = nil, nil
-	w.in.Partitions = []flowrules.Wanted{{ID: 1, Partition: model.Partition{Shape: model.Partial, Effect: model.Drop,
+	w.in.Partitions = []flowrules.Desired{{ID: 1, Partition: model.Partition{Shape: model.Partial, Effect: model.Drop,
 		Groups: [][]model.NodeID{{hosts[0].Name}, {hosts[1].Name}}}}}
 	plan := w.plan(t)
 	sw := newSwitch(hosts)
@@ -418,8 +418,8 @@ func TestCompileRefuses(t *testing.T) {
 		{"both gate and mirror", func(in *flowrules.Input) { in.GatePort, in.MirrorPort = 50, 50 }},
 		{"gate port 4294967293: ports go", func(in *flowrules.Input) { in.GatePort = 0xfffffffd }},
 		{"gate by packet-in", func(in *flowrules.Input) { in.GatePort, in.Hosts[1].Port = 50, 4094 }},
-		{"ids start at 1", func(in *flowrules.Input) { in.Partitions = []flowrules.Wanted{{}} }},
-		{"unknown shape", func(in *flowrules.Input) { in.Partitions = []flowrules.Wanted{{ID: 1}} }},
+		{"ids start at 1", func(in *flowrules.Input) { in.Partitions = []flowrules.Desired{{}} }},
+		{"unknown shape", func(in *flowrules.Input) { in.Partitions = []flowrules.Desired{{ID: 1}} }},
 	} {
 		in := good()
 		c.spoil(&in)
@@ -446,13 +446,13 @@ func TestAHealIsFewMessages(t *testing.T) {
 	}
 	whole := model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: [][]model.NodeID{half(0, 6), half(6, 12)}}
 	pair := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{half(0, 1), half(1, 2)}}
-	stays := flowrules.Wanted{ID: 2, Partition: pair}
-	w.in.Partitions = []flowrules.Wanted{{ID: 1, Partition: whole}, stays}
+	stays := flowrules.Desired{ID: 2, Partition: pair}
+	w.in.Partitions = []flowrules.Desired{{ID: 1, Partition: whole}, stays}
 	sw := newSwitch(w.in.Hosts)
 	turn(t, sw, w.plan(t), 1, nil)
 	before := len(sw.Flows())
 
-	w.in.Partitions = []flowrules.Wanted{stays}
+	w.in.Partitions = []flowrules.Desired{stays}
 	for _, s := range turn(t, sw, w.plan(t), 1, nil).Steps {
 		if s.Name == "heal" && len(s.Mods) > 2 {
 			t.Errorf("%d messages heal it, want one for its drop rules and one for what it floods less", len(s.Mods))
@@ -497,7 +497,7 @@ func TestEveryProbePacketMeetsARule(t *testing.T) {
 			if effect == model.Reset && p.Validate([]model.NodeID{l.Src, l.Dst}) != nil {
 				continue
 			}
-			plan, err := flowrules.Compile(flowrules.Input{Lab: 7, Hosts: hosts, HardTimeout: time.Second, Partitions: []flowrules.Wanted{{ID: 1, Partition: p}}})
+			plan, err := flowrules.Compile(flowrules.Input{Lab: 7, Hosts: hosts, HardTimeout: time.Second, Partitions: []flowrules.Desired{{ID: 1, Partition: p}}})
 			if err != nil {
 				t.Fatal(err)
 			}

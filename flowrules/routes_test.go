@@ -57,7 +57,7 @@ func newNetwork(t *testing.T, hosts []int, links []model.SwitchLink) *network {
 
 // install brings every switch to the rules of the partitions and gated pairs, with
 // just as many meters as it needs or without. Without any of them nothing is held.
-func (n *network) install(parts []flowrules.Wanted, gate []flowrules.Pair, meters bool) {
+func (n *network) install(parts []flowrules.Desired, gate []flowrules.Pair, meters bool) {
 	n.t.Helper()
 	routes, err := flowrules.Routes(n.links)
 	if err != nil {
@@ -161,10 +161,10 @@ func TestPartitionsSpanSwitches(t *testing.T) {
 			names = append(names, h.Name)
 		}
 		for round := range 24 {
-			var parts []flowrules.Wanted
+			var parts []flowrules.Desired
 			var gate []flowrules.Pair
 			if round > 1 {
-				parts = append(parts, flowrules.Wanted{ID: 1, Partition: randomPartition(r, names)})
+				parts = append(parts, flowrules.Desired{ID: 1, Partition: randomPartition(r, names)})
 			}
 			if round%3 == 2 {
 				a := r.IntN(len(names) - 1)

@@ -35,7 +35,7 @@ func TestAPartitionOfSomeHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, behind := range []bool{false, true} { // by a script, in a campaign
-			in.Partitions = []flowrules.Wanted{{ID: 1, Partition: p, Behind: behind}}
+			in.Partitions = []flowrules.Desired{{ID: 1, Partition: p, Behind: behind}}
 			in.Gate = nil
 			if behind {
 				in.Gate = []flowrules.Pair{{A: "n1", B: "n2"}}
@@ -67,7 +67,7 @@ func TestAPartitionOfSomeHosts(t *testing.T) {
 		"belongs to one group": {{"n1"}, {"n2", "n1"}},
 		"group 2 is empty":     {{"n1"}, {}},
 	} {
-		in.Partitions = []flowrules.Wanted{{ID: 1, Partition: model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: groups}}}
+		in.Partitions = []flowrules.Desired{{ID: 1, Partition: model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: groups}}}
 		if _, err := flowrules.Compile(in); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v, want %s", groups, err, says)
 		}
@@ -83,7 +83,7 @@ func TestNoRuleTellsMessages(t *testing.T) {
 	}
 	p := model.Partition{Shape: model.Simplex, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "tcp", Messages: true}}}
 	for _, behind := range []bool{false, true} {
-		in.Partitions = []flowrules.Wanted{{ID: 1, Partition: p, Behind: behind}}
+		in.Partitions = []flowrules.Desired{{ID: 1, Partition: p, Behind: behind}}
 		if _, err := flowrules.Compile(in); err == nil || !strings.Contains(err.Error(), "no rule of a switch can tell apart") {
 			t.Errorf("behind %v, without a gate: %v", behind, err)
 		}

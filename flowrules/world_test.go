@@ -128,7 +128,7 @@ func randomWorld(r *rand.Rand, hosts []flowrules.Host) world {
 		if len(names) > 2 && r.IntN(3) == 0 { // a target that does not use them all
 			of = names[1:]
 		}
-		p := flowrules.Wanted{ID: uint32(id + 1), Partition: randomPartition(r, of), Behind: r.IntN(2) == 0}
+		p := flowrules.Desired{ID: uint32(id + 1), Partition: randomPartition(r, of), Behind: r.IntN(2) == 0}
 		w.in.Partitions = append(w.in.Partitions, p)
 		for _, l := range p.Partition.Links() {
 			k, only := [2]int{at[l.Src], at[l.Dst]}, p.Partition.Only

@@ -24,5 +24,7 @@ var (
 	ErrDamaged = errors.New("store damaged")
 )
 
-// IsFull says whether the disk, or the limit set on the store, is full.
-func IsFull(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) }
+// IsFull says whether the disk, a user's quota of it, or the limit set on the store, is full.
+func IsFull(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

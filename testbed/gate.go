@@ -70,7 +70,7 @@ func (b *Testbed) GateName(tap string) string {
 }
 
 // HasGatePorts says why the gate cannot be by port on every switch; nil if it can.
-func (b *Testbed) HasGatePorts() error { return b.fabric.HasPorts() }
+func (b *Testbed) HasGatePorts() error { return b.fabric.CheckGatePorts() }
 
 // UseGate changes the transport of the gate, between runs.
 func (b *Testbed) UseGate(ctx context.Context, g model.Gate) error { return b.fabric.UseGate(ctx, g) }

@@ -17,7 +17,7 @@ import (
 	"netsplit/api/trust"
 )
 
-// DefaultPort is where a daemon listens by default.
+// DefaultPort is the port of a daemon without --listen.
 const DefaultPort = 7070
 
 // Config says which daemon to speak with, and how.
@@ -78,7 +78,7 @@ func New(c Config) (*Client, error) {
 		}
 		return own(port)
 	case !here && !c.Insecure:
-		return nil, fmt.Errorf("client: refusing plain HTTP to %s, because others could read the token: write https://%s, or use --insecure", u.Host, u.Host)
+		return nil, fmt.Errorf("client: refusing plain HTTP to %s, because others could read what is sent: write https://%s, or use --insecure", u.Host, u.Host)
 	}
 	base = u.Scheme + "://" + u.Host
 	return &Client{base: base, where: base, token: c.Token, http: httpClient(transport)}, nil

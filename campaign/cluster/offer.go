@@ -36,13 +36,13 @@ type Offer struct {
 type outcome struct {
 	result
 	givenUp  bool
-	advisory uint64 // of that
+	advisory uint64 // number of JetStream's advisory of that
 }
 
 // taker is a runner that took a run.
 type taker struct{ name, instance string }
 
-// Offer tells the runners of a campaign. A campaign that was offered before, by a daemon
+// Offer announces a campaign to the runners. One that was offered before, by a daemon
 // that ended since, goes on: so do its runs.
 func (h *Hub) Offer(ctx context.Context, w Work, archive []byte) (*Offer, error) {
 	if !token.MatchString(w.Campaign) {
@@ -170,8 +170,8 @@ func (o *Offer) tell(run string, out outcome) bool {
 // ErrGivenUp says that runners ended while they made a run, one after the other.
 var ErrGivenUp = errors.New("the run was given up")
 
-// Run has a run made and puts its record at dir. If that is there already, of a daemon that
-// ended since, nothing is done. check says what is wrong with a record before it is taken. The
+// Run has a runner make a run, and stores its record at dir. If an earlier daemon stored it, Run
+// does nothing. check says what is wrong with a record before it is taken. The
 // error is netsplit's own or the testbed's failure, and the record, if there is one, has it
 // too; made says whether there is a record.
 func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check func(record string) error) (made bool, err error) {
@@ -190,7 +190,7 @@ func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check fun
 			break
 		}
 		err = o.bring(ctx, w, out, dir, check)
-		if errors.Is(err, errVersion) { // of before an upgrade: it is made again
+		if errors.Is(err, errVersion) { // of another version: the run is made again
 			if err := o.discard(ctx, w.Run, out.result); err != nil {
 				return false, err
 			}
@@ -207,7 +207,7 @@ func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check fun
 	o.settle(w.Run, out)
 	switch {
 	case out.givenUp:
-		return false, o.whyGivenUp(w.Run)
+		return false, o.takeGiveUpReason(w.Run)
 	case err != nil:
 		return false, err
 	case out.Error != "":
@@ -223,8 +223,8 @@ func (o *Offer) discard(ctx context.Context, run string, r result) error {
 	return errors.Join(o.h.results.Purge(ctx, jetstream.WithPurgeSubject(o.h.n.subject("result", o.w.Campaign, run, r.runner))), o.h.forget(ctx, r))
 }
 
-// await hands a run out and waits for its outcome. From time to time it looks whether the
-// run is still there: somebody may have taken it from the stream who makes it not.
+// await hands a run out and waits for its outcome. From time to time it looks whether the item
+// still exists: something may have removed it, and nobody makes the run.
 func (o *Offer) await(ctx context.Context, w model.WorkItem, c chan outcome) (outcome, error) {
 	for {
 		if err := o.handOut(ctx, w); err != nil {
@@ -245,7 +245,8 @@ func (o *Offer) await(ctx context.Context, w model.WorkItem, c chan outcome) (ou
 	}
 }
 
-func (o *Offer) whyGivenUp(run string) error {
+// takeGiveUpReason says why a run was given up, and forgets who took it.
+func (o *Offer) takeGiveUpReason(run string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var names []string
@@ -323,11 +324,11 @@ func isDuplicate(err error) bool {
 	return errors.As(err, &api) && strings.Contains(api.Description, "per subject")
 }
 
-// Coming begins the names of folders of records that are not there yet.
+// Coming is the prefix of folders with records that are not received whole yet.
 const Coming = ".coming-"
 
-// tries is how often a record is asked for, if the broker does not give it, and after how long
-// again; bringTime bounds each.
+// tries is how often a record is asked for, againTime the pause between them, bringTime the
+// bound of each.
 const (
 	tries     = 5
 	againTime = 2 * time.Second
@@ -456,7 +457,8 @@ func (o *Offer) End() {
 	}
 }
 
-// Leave leaves the campaign's runs to runners and to the next daemon.
+// Leave stops following the campaign here. Runners continue its runs, and the next daemon takes
+// the results.
 func (o *Offer) Leave() {
 	o.h.mu.Lock()
 	defer o.h.mu.Unlock()

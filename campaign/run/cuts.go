@@ -14,12 +14,8 @@ import (
 	"netsplit/testbed"
 )
 
-// undoLimit is how long a switch may take to remove a cut that it did not take as a whole;
-// healLimit is how long a heal may take.
-const (
-	undoLimit = 2 * time.Second
-	healLimit = time.Minute
-)
+// undoLimit bounds the removal of a cut that the switch took only in part.
+const undoLimit = 2 * time.Second
 
 // cut is what the testbed does of a script's cut: a *testbed.Cut.
 type cut interface {
@@ -34,7 +30,8 @@ type cut interface {
 
 var _ cut = (*testbed.Cut)(nil)
 
-// scriptCut is a cut that is in force.
+// scriptCut is a cut of a script from when its rules are installed until its heal. inForce is
+// zero until that is proved.
 type scriptCut struct {
 	cut     cut
 	inForce time.Time
@@ -65,7 +62,7 @@ func (l *Live) rejoin(name string) {
 // hosts of roles now. The name is free again after Heal.
 func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.CutProof, error) {
 	if slices.ContainsFunc(l.cuts, func(c *scriptCut) bool { return c.Name == name }) {
-		return model.CutProof{}, fmt.Errorf("a cut named %q is in force: heal it first, or take another name", name)
+		return model.CutProof{}, fmt.Errorf("a cut named %q exists: heal it first, or take another name", name)
 	}
 	where := flowrules.WhereOn(&l.r.c.Testbed.Testbed, func(role string) (model.Holders, error) { return l.r.procs.Holders(ctx, role) })
 	where.Hosts = l.Hosts()
@@ -113,7 +110,7 @@ func (l *Live) Heal(ctx context.Context, name string) (model.CutProof, error) {
 		for _, c := range l.cuts {
 			names = append(names, c.Name)
 		}
-		return model.CutProof{}, fmt.Errorf("no cut named %q is in force: there are %s", name, strings.Join(append(names, "no others"), ", "))
+		return model.CutProof{}, fmt.Errorf("no cut is named %q: there are %s", name, strings.Join(append(names, "no others"), ", "))
 	}
 	c := l.cuts[i]
 	l.cuts = slices.Delete(l.cuts, i, i+1)

@@ -27,11 +27,14 @@ type Play func(ctx context.Context, l *Live) error
 // the script's operations.
 type Live struct {
 	r    *run
-	cuts []*scriptCut     // in force, in the order in which they began
+	cuts []*scriptCut     // not healed, in the order in which they began
 	done []model.CutProof // healed
 	// faults are the message faults that act, by name: their places among the scenario's, from 1.
 	faults map[string]int
 }
+
+// healLimit bounds the heal of a cut that a script left behind.
+const healLimit = time.Minute
 
 // OpResult is how an operation of a script ended.
 type OpResult = nodes.OpResult

@@ -30,8 +30,8 @@ each, with the target, release, settings and seed of that run. It says of each s
 whether the failure needs it, and writes the smallest scenario that failed to --out,
 for netsplit run --scenario.
 
-A step that is said to be needless was seen to be: the scenario failed without it. One
-that is needed failed with it often enough that no failure without it is no chance.`,
+A step is not needed if the scenario failed without it. It is needed if the scenario
+failed with it and never without it, so often that chance is unlikely (below 5 %).`,
 		Args: exactArgs(1, "a run's id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := requireCount(c, "times", "labs"); err != nil {

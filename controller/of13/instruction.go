@@ -9,11 +9,10 @@ import (
 )
 
 // Instruction is what a rule does with a packet (7.2.4). A rule has at most
-// one of each type; one without any drops. All implementations are values of
+// one of each type; a rule without any drops the packet. All implementations are values of
 // this package.
 type Instruction interface {
 	fmt.Stringer
-	// appendInstruction appends the whole instruction.
 	appendInstruction(b []byte) ([]byte, error)
 	// instrType is the type on the wire.
 	instrType() uint16
@@ -61,7 +60,7 @@ type RawInstruction struct {
 	Body []byte // after type and length; 4 bytes more than a multiple of 8
 }
 
-// Apply is ApplyActions with the given actions.
+// Apply makes an ApplyActions.
 func Apply(actions ...Action) ApplyActions { return ApplyActions{actions} }
 
 func (i GotoTable) instrType() uint16               { return insGoto }
@@ -119,7 +118,8 @@ func (i RawInstruction) appendInstruction(b []byte) ([]byte, error) {
 	return b, alignedLen(b, start)
 }
 
-// AppendInstructions appends the instructions one after the other.
+// AppendInstructions appends the instructions. After an error, as on one that is nil, it returns
+// dst unchanged.
 func AppendInstructions(dst []byte, list []Instruction) ([]byte, error) {
 	b := dst
 	for n, i := range list {
@@ -186,10 +186,9 @@ func readInstruction(r *reader) Instruction {
 	return i
 }
 
-// NormalizeInstructions returns the list as a switch may hand it back, up to
-// order: sorted in the order in which a switch carries them out (5.9: meter,
-// apply, clear, write, metadata, goto), without lists of no actions, metadata
-// bits outside the mask cleared, and writes of no bits dropped.
+// NormalizeInstructions returns an equal list in a fixed form: in the order of execution (5.9:
+// meter, apply, clear, write, metadata, goto), without empty lists of actions, with metadata
+// masked, and without writes of an empty mask.
 func NormalizeInstructions(list []Instruction) []Instruction {
 	rank := func(i Instruction) int {
 		if i == nil {

@@ -11,7 +11,8 @@ import (
 	"netsplit/model"
 )
 
-// Mark is what sorts a run into a cause, and nothing else of it: a search has thousands.
+// Mark is what Causes needs of a run. It is small, since a search has thousands of runs. Clean:
+// no fault began, or the failure came before the first cut.
 type Mark struct {
 	Run           string
 	Clean, Failed bool
@@ -45,15 +46,15 @@ func MarkOf(r *model.RunSummary) (Mark, bool) {
 	last := time.Duration(-1)
 	for i := range r.Scenario.Steps {
 		st := &r.Scenario.Steps[i]
-		began, ok := began(r, i+1)
+		at, ok := began(r, i+1)
 		if !ok {
 			continue
 		}
-		m.Steps, m.Length = append(m.Steps, st.String()), max(m.Length, began)
-		if m.Failure.First > 0 && began > m.Failure.First || began < last {
+		m.Steps, m.Length = append(m.Steps, st.String()), max(m.Length, at)
+		if m.Failure.First > 0 && at > m.Failure.First || at < last {
 			continue // it had no part in the failure, or is not the last
 		}
-		last = began
+		last = at
 		m.Fault, m.Lost = faultKind(st), lostForGood(r, i+1)
 	}
 	m.Clean = len(m.Steps) == 0 || m.Failure.BeforeCut

@@ -22,17 +22,17 @@ func AtDisks() []FaultAt {
 // Disk says whether a run needs a disk gate for it.
 func (k FaultAt) Disk() bool { return k.Side == model.SideFile || k.Kind == model.PointPowerCut }
 
-// Placed is a fault at a point as a run of the faults before it had the point: on the nodes
-// on which it was seen, whatever the identity of points is.
+// Placed is a fault at a point. Node and peer are those of the recorded run that played the
+// faults before it, even if they are no identity keys.
 type Placed struct {
 	model.PointFault
-	// Turn is that of the point (model.SeenPoint).
+	// Turn is model.SeenPoint.Turn: which message the trigger counts to.
 	Turn int
 }
 
 // Play says how faults become steps.
 type Play struct {
-	// Keys are the identity of points. Where node or peer is none of them, it is whichever has
+	// Keys are the identity of points. If node or peer is not among them, a step takes that of
 	// the message that comes.
 	Keys []model.PointKey
 	// Isolating is what cuts a node off.
@@ -146,8 +146,7 @@ func loses(f model.PointFault) bool {
 	return f.Kind == model.PointLose || f.Kind == model.PointCrash && f.Side == model.SideSend && f.Place == model.PlaceBefore
 }
 
-// lasts are the places among Steps, from 1, of the last step of each fault, firsts those of
-// the one that waits for its message.
+// lasts returns, for each fault, the place among Steps, from 1, of its last step.
 func lasts(faults []model.PointFault) []int {
 	out, n := make([]int, len(faults)), 0
 	for i, f := range faults {
@@ -159,6 +158,7 @@ func lasts(faults []model.PointFault) []int {
 	return out
 }
 
+// firsts returns the place of the first step of each fault, which waits for its message.
 func firsts(faults []model.PointFault) []int {
 	out, n := make([]int, len(faults)), 0
 	for i, last := range lasts(faults) {
@@ -167,10 +167,9 @@ func firsts(faults []model.PointFault) []int {
 	return out
 }
 
-// Occurred counts the faults that did at their points, in their order, by how the steps of
-// Steps went and what Played says of the points that were met. The first fault of which all
-// steps began at another point is not counted; other is the point that was met in its place,
-// nil if none was.
+// Occurred returns how many faults, from the first on, began at their own points. results say how
+// the steps of Steps went, met is what Played says of the points. It stops at the first fault
+// that did not; other is the point at which that began instead, nil if it did not begin.
 func Occurred(faults []model.PointFault, results []model.StepResult, met []model.Point, keys []model.PointKey) (n int, other *model.Point) {
 	done := map[int]bool{}
 	for _, r := range results {
@@ -187,7 +186,7 @@ func Occurred(faults []model.PointFault, results []model.StepResult, met []model
 	return len(faults), nil
 }
 
-// moment is the one at which a step began, before the packet of the event was decided.
+// moment is the event and the message at which a step began, before the packet was decided.
 type moment struct {
 	event, message uint64
 	receive        bool // its fault is at the delivery of the message

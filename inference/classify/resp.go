@@ -161,7 +161,7 @@ func (r *resp) Gap(dir int, off, n uint64, emit func(Unit)) {
 		r.afterBody(d)
 		return
 	}
-	r.cutOff(d)
+	r.truncated(d)
 	r.m.lose()
 	d.lost(off+n, true) // segments often start with a message
 }
@@ -176,7 +176,7 @@ func (d *respDir) bridges(n uint64) bool {
 
 func (r *resp) Close(dir int, emit func(Unit)) {
 	r.emit = emit
-	r.cutOff(&r.d[dir])
+	r.truncated(&r.d[dir])
 	r.emit = nil
 }
 

@@ -54,8 +54,8 @@ func (r *resp) head(d *respDir) {
 	r.emit(u)
 }
 
-// cutOff emits what a direction has begun, as it stands.
-func (r *resp) cutOff(d *respDir) {
+// truncated emits the unfinished message of a direction.
+func (r *resp) truncated(d *respDir) {
 	switch {
 	case d.mode == respIdle:
 		return
@@ -242,7 +242,7 @@ func (r *resp) plausible(d *respDir) (ok, more bool) {
 	return printable(string(line)) && !bytes.ContainsAny(line, "\n"), false
 }
 
-// respCount accepts the number of elements of a message worth believing.
+// respCount says whether b is a plausible number of elements: 1 or more, in at most 7 bytes.
 func respCount(b []byte) bool {
 	n, ok := respLength(string(b))
 	return ok && n >= 1 && len(b) <= 7

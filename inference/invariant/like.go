@@ -7,16 +7,13 @@ import (
 	"netsplit/model"
 )
 
-// pool is the candidates that become one another when like nodes change places: of
-// the same variables, about the same thing, at messages of one type. Which of them
-// has much to show in a run is chance, where a run's leader or the node with a
-// container is. What one node agrees on with another its like should agree on, too.
-// Where nodes agree on each of several things (shards, groups, jobs), all things
-// make one pool: which of them changes in a run is chance as well.
+// pool is candidates that differ only in which of several like nodes they name: the same
+// variables, about the same thing, at messages of one type. Which of them changes often in a
+// run is chance; it depends on which node leads, for example. So they are tested together.
+// Things (shards, groups, jobs) are pooled in the same way.
 //
-// A pool counts of each run the candidate that changed most: what the others show
-// there is mostly the same events. If one of its candidates differs somewhere, the
-// others speak for themselves alone.
+// In each run a pool uses the candidate with the most changes, since the others mostly show the
+// same events. If one candidate is violated, there is no pool, and each is tested alone.
 type pool struct {
 	test    *test
 	members []*test
@@ -111,8 +108,8 @@ func (s shape) ofAny() shape {
 	return s
 }
 
-// richest is of each run what the candidate with the most changes shows there, of
-// equals the first.
+// richest returns, for each run, what the candidate with the most changes shows there. On a tie
+// the one with more support wins, then the first.
 func (m *Miner) richest(ts []*test, count *counter) []part {
 	type found struct {
 		part
@@ -140,9 +137,9 @@ func (m *Miner) richest(ts []*test, count *counter) []part {
 // joined says whether a candidate's pool shows enough for all that are in it.
 func (o Options) joined(t *test) bool { return t.like != nil && o.alone(t.like.test) == "" }
 
-// chance is that of a candidate by itself, or that of its pool where that tells
-// more; like is then how many pairs were counted with it.
-func (o Options) chance(t *test) (p float64, like int) {
+// chance is the probability that t holds by chance: its own, or that of its pool where t alone
+// does not suffice or the pool's is lower. others is then how many pairs the pool has beside t.
+func (o Options) chance(t *test) (p float64, others int) {
 	if o.joined(t) && (o.alone(t) != "" || t.like.test.chance < t.chance) {
 		return t.like.test.chance, len(t.like.members) - 1
 	}

@@ -37,7 +37,7 @@ type Writer struct {
 	order sync.RWMutex // held to read while an entry is queued, to write by Close
 	over  bool
 	queue chan func() error // executed by the writing goroutine
-	ended chan struct{}     // closed when that has written all
+	ended chan struct{}     // closed when the writing goroutine has ended
 
 	mu     sync.Mutex     // guards what follows
 	count  map[string]int // lines by file
@@ -86,7 +86,8 @@ func (w *Writer) Append(file string, v any) {
 	w.enter(func() error { return w.line(file, v) })
 }
 
-// Capture has the writer write packets to c, and flush and close it with its own files.
+// Capture has the writer write packets to c, and flush and close it with its own files. Call it
+// before Packet.
 func (w *Writer) Capture(c Capture) {
 	w.enter(func() error {
 		w.capture = c
@@ -146,7 +147,7 @@ func (w *Writer) run() {
 	}
 }
 
-// fail keeps the first error.
+// fail keeps the first error; nil is none.
 func (w *Writer) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +156,7 @@ func (w *Writer) fail(err error) {
 	}
 }
 
-// guarded is write; a panic there ends the record and not the daemon.
+// guarded calls write, and turns a panic into an error: the daemon goes on.
 func guarded(write func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

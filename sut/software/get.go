@@ -33,10 +33,10 @@ func get(ctx context.Context, r Release, p *printer) (Set, error) {
 	if err := r.installed(); err != nil {
 		return Set{}, err
 	}
-	if err := checkJava(ctx, r, p); err != nil {
+	if err := ensureJava(ctx, r, p); err != nil {
 		return Set{}, err
 	}
-	if r.builds() {
+	if r.hasDir() {
 		if err := fetchSet(ctx, root, r, p); err != nil {
 			if ctx.Err() != nil {
 				return Set{}, fmt.Errorf("get %s: interrupted, nothing is kept: %w", r, ctx.Err())
@@ -141,7 +141,7 @@ func verify(r Release, dir string) error {
 	if m := compare(built, st.built()); !m.ok() {
 		return errors.New(m.String())
 	}
-	if st.holds(r, dir) != nil { // same bytes, other times: a copied cache
+	if st.verify(r, dir) != nil { // same bytes, other times: a copied cache
 		if st.Recipe != r.recipe {
 			return errors.New("the catalogue describes another set now")
 		}

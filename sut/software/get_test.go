@@ -430,17 +430,17 @@ func TestAnotherRecipeOrOtherHashesAreAnotherSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, err := readStamp(s.Lib)
-	if err != nil || st.holds(r, s.Lib) != nil {
-		t.Fatalf("%v, %v", err, st.holds(r, s.Lib))
+	if err != nil || st.verify(r, s.Lib) != nil {
+		t.Fatalf("%v, %v", err, st.verify(r, s.Lib))
 	}
 	other := r
 	other.recipe = "another"
-	if err := st.holds(other, s.Lib); err == nil || !strings.Contains(err.Error(), "describes another set now") {
+	if err := st.verify(other, s.Lib); err == nil || !strings.Contains(err.Error(), "describes another set now") {
 		t.Errorf("another recipe: %v", err)
 	}
 	other = r
 	other.lock = append(bytes.Clone(r.lock), strings.Repeat("0", 64)+"  b.jar\n"...)
-	if err := st.holds(other, s.Lib); err == nil || !strings.Contains(err.Error(), "verified against other hashes") {
+	if err := st.verify(other, s.Lib); err == nil || !strings.Contains(err.Error(), "verified against other hashes") {
 		t.Errorf("other hashes: %v", err)
 	}
 	if err := verify(other, s.Lib); err == nil || !strings.Contains(err.Error(), "missing: b.jar") {

@@ -20,9 +20,9 @@ import (
 
 // Set is a release in the cache, ready to run.
 type Set struct {
-	// Lib is the directory of the jars, the class path being Lib/*, and of
-	// programs built from Go. Files is the directory of single artifacts (agents) under the names that Maven gives
-	// them, and of unpacked wheels. It is in Lib, out of the class path.
+	// Lib is the directory of the jars (class path Lib/*) and of programs built from Go. Files,
+	// inside Lib but not on the class path, has Java agents under Maven's names, and unpacked
+	// wheels.
 	Lib, Files string
 	// Java is the program to run it with and JavaHome that runtime's directory;
 	// "" for a release that needs none.
@@ -33,7 +33,7 @@ type Set struct {
 }
 
 // ErrAbsent says that a set is not in the cache, not whole, or not the one that
-// the catalogue describes today: Get mends it.
+// the catalogue describes today: Get fetches it again.
 var ErrAbsent = errors.New("not in the cache")
 
 // CacheDir is the root of the cache: $NETSPLIT_CACHE, or netsplit in the user's
@@ -64,10 +64,10 @@ func Find(r Release) (Set, error) {
 		return Set{}, err
 	}
 	s := r.paths(root)
-	if r.builds() {
+	if r.hasDir() {
 		st, err := readStamp(s.Lib)
 		if err == nil {
-			err = st.holds(r, s.Lib)
+			err = st.verify(r, s.Lib)
 		}
 		if err != nil {
 			return Set{}, fmt.Errorf("%s is %w (%s: %v): fetch it with: %s", r, ErrAbsent, s.Lib, err, r.GetCommand())
@@ -96,8 +96,8 @@ func Find(r Release) (Set, error) {
 	return s, nil
 }
 
-// builds says whether the release has a directory of its own in the cache.
-func (r Release) builds() bool { return r.fetches() || len(r.Link) > 0 }
+// hasDir says whether the release has a directory of its own in the cache.
+func (r Release) hasDir() bool { return r.fetches() || len(r.Link) > 0 }
 
 func (r Release) paths(root string) Set {
 	lib := filepath.Join(root, "lib", r.dirName())
@@ -196,8 +196,8 @@ func readStamp(dir string) (stamp, error) {
 	return st, nil
 }
 
-// holds says what is no longer as it was verified.
-func (s stamp) holds(r Release, dir string) error {
+// verify returns what differs from what was verified.
+func (s stamp) verify(r Release, dir string) error {
 	if s.Recipe != r.recipe {
 		return errors.New("the catalogue describes another set now")
 	}
@@ -240,9 +240,8 @@ func pinned(major string) (Release, bool) {
 	return r, err == nil && r.JavaHome != ""
 }
 
-// checkJava looks for the Java of a release by running it, and fetches the
-// pinned one if the machine has none.
-func checkJava(ctx context.Context, r Release, p *printer) error {
+// ensureJava finds a Java for the release. If the machine has none, it downloads the pinned one.
+func ensureJava(ctx context.Context, r Release, p *printer) error {
 	if r.Java == "" {
 		return nil
 	}

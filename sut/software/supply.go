@@ -21,9 +21,9 @@ func Missing(r Release) []Release {
 	if err != nil {
 		return nil
 	}
-	if r.builds() {
+	if r.hasDir() {
 		dir := r.paths(root).Lib
-		if st, err := readStamp(dir); err != nil || st.holds(r, dir) != nil {
+		if st, err := readStamp(dir); err != nil || st.verify(r, dir) != nil {
 			out = append(out, r)
 		}
 	}

@@ -42,7 +42,7 @@ func (p *patient) need() int {
 		groups[i%2] = append(groups[i%2], name)
 	}
 	if len(in.Hosts) > 1 {
-		in.Partitions = []flowrules.Wanted{{ID: 1, Partition: model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: groups}}}
+		in.Partitions = []flowrules.Desired{{ID: 1, Partition: model.Partition{Shape: model.Complete, Effect: model.Drop, Groups: groups}}}
 	}
 	plan, err := flowrules.Compile(in)
 	if err != nil {

@@ -43,7 +43,7 @@ func (p *patient) list() []trial {
 	}
 	cut := func(only ...model.Traffic) func(*flowrules.Input) {
 		return func(in *flowrules.Input) {
-			in.Partitions = []flowrules.Wanted{{ID: 1, Partition: model.Partition{Shape: model.Complete, Effect: model.Drop,
+			in.Partitions = []flowrules.Desired{{ID: 1, Partition: model.Partition{Shape: model.Complete, Effect: model.Drop,
 				Groups: [][]model.NodeID{{"trial1"}, {"trial2"}}, Only: only}}}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // ErrDrained: rules of ours go missing on a switch again and again.
 var ErrDrained = errors.New("our rules go missing again and again")
 
-// drainedAfter is after how many readings in a row that found rules missing, which
-// had been put back, it is told.
+// drainedAfter is after how many readings that found rules missing, which had been put back,
+// it is told. A reading that found none cancels half of one.
 const drainedAfter = 5
 
 // drain counts readings that found rules missing. Open vSwitch whose table is full

@@ -138,7 +138,7 @@ type Fabric struct {
 	gate       []Pair
 	mirror     []Pair
 	transport  model.Gate
-	partitions []flowrules.Wanted
+	partitions []flowrules.Desired
 	before     map[uint32]map[string]uint64          // by partition: what rules had counted before it was cut
 	gone       map[uint32]map[string]model.RuleDrops // by partition: what rules dropped for it that went with other partitions
 	changes    map[model.NodeID]int                  // see flowrules.Input.Changes
@@ -290,17 +290,17 @@ func (f *Fabric) SetTaps(ctx context.Context, gate, mirror []Pair) error {
 // packets may still cross for a while. On error the partition is not desired
 // any more, and what was installed of it is removed.
 func (f *Fabric) Cut(ctx context.Context, id uint32, p model.Partition) error {
-	return f.cut(ctx, flowrules.Wanted{ID: id, Partition: p})
+	return f.cut(ctx, flowrules.Desired{ID: id, Partition: p})
 }
 
 // CutBehind is Cut, but leaves gated pairs at the gate: their packets still
 // come to PacketIn, whose owner refuses them, and the drop rules stand behind
 // the gate in case its rules vanish. Pairs that are not gated are cut as by Cut.
 func (f *Fabric) CutBehind(ctx context.Context, id uint32, p model.Partition) error {
-	return f.cut(ctx, flowrules.Wanted{ID: id, Partition: p, Behind: true})
+	return f.cut(ctx, flowrules.Desired{ID: id, Partition: p, Behind: true})
 }
 
-func (f *Fabric) cut(ctx context.Context, in flowrules.Wanted) error {
+func (f *Fabric) cut(ctx context.Context, in flowrules.Desired) error {
 	if err := f.mu.take(ctx); err != nil {
 		return err
 	}
@@ -357,7 +357,7 @@ func (f *Fabric) Heal(ctx context.Context, id uint32) error {
 
 // heal is Heal; f.mu is held.
 func (f *Fabric) heal(ctx context.Context, id uint32) error {
-	f.partitions = slices.DeleteFunc(f.partitions, func(p flowrules.Wanted) bool {
+	f.partitions = slices.DeleteFunc(f.partitions, func(p flowrules.Desired) bool {
 		if p.ID == id && !p.Lifted {
 			f.changed(p.Partition)
 		}

@@ -43,12 +43,12 @@ type line struct {
 	up   chan struct{} // closed while port can be used
 	down chan struct{} // closed while it cannot
 	why  error         // why it is down
-	lost loss          // told of
+	lost loss          // reported
 }
 
 func newLine(m *member, p model.GatePort) *line {
 	l := &line{m: m, where: p, up: make(chan struct{}), down: make(chan struct{})}
-	l.out = newWindow(l.write, func(err error) { go l.fault(err) }) // its hearer may write too
+	l.out = newWindow(l.write, func(err error) { go l.fault(err) }) // GateFault may write to the window, whose lock is held
 	return l
 }
 
@@ -57,7 +57,7 @@ func (f *Fabric) openPorts() error {
 		return fmt.Errorf("fabric: %w", err)
 	}
 	if f.cfg.Gate == model.GateByPort {
-		if err := f.HasPorts(); err != nil {
+		if err := f.CheckGatePorts(); err != nil {
 			return err
 		}
 	}
@@ -75,8 +75,8 @@ func (f *Fabric) openPorts() error {
 	return nil
 }
 
-// HasPorts says why the gate cannot be by port on every switch; nil if it can.
-func (f *Fabric) HasPorts() error {
+// CheckGatePorts says why the gate cannot be by port on every switch; nil if it can.
+func (f *Fabric) CheckGatePorts() error {
 	for _, m := range f.members {
 		switch {
 		case m.line != nil:
@@ -128,7 +128,7 @@ func (f *Fabric) UseGate(ctx context.Context, g model.Gate) error {
 		return err
 	}
 	if g == model.GateByPort {
-		if err := f.HasPorts(); err != nil {
+		if err := f.CheckGatePorts(); err != nil {
 			return err
 		}
 	}
@@ -228,7 +228,8 @@ func (l *line) readGuarded(ctx context.Context, p Port) (err error) {
 	return p.Read(ctx, l.read)
 }
 
-// fail takes the port out of use: what it gated is open from here on.
+// fail marks the port as down. Until it is up again, gated pairs are forwarded without the gate,
+// and drop rules keep pairs cut.
 func (l *line) fail(err error) {
 	l.mu.Lock()
 	p := l.port
@@ -236,7 +237,7 @@ func (l *line) fail(err error) {
 	l.up = make(chan struct{})
 	close(l.down)
 	l.mu.Unlock()
-	p.Close() // what it may say, Read has said
+	p.Close() // its error repeats that of Read
 	waited := ""
 	if n := l.out.drop(); n > 0 {
 		waited = fmt.Sprintf(" and %d released packets that waited for their turn", n)

@@ -148,7 +148,7 @@ func (f *Fabric) Lift(ctx context.Context, id uint32, of []model.ProbePacket) (m
 		return nil, err
 	}
 	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.partitions, func(p flowrules.Wanted) bool { return p.ID == id })
+	i := slices.IndexFunc(f.partitions, func(p flowrules.Desired) bool { return p.ID == id })
 	if i < 0 || f.partitions[i].Lifted || f.mechanism(f.partitions[i].Partition) != nil {
 		return nil, nil
 	}

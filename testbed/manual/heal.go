@@ -210,7 +210,7 @@ func (ps *Partitions) HealAgain() {
 			continue
 		}
 		ps.work.Go(func() {
-			for n := int64(0); !h.retries.CompareAndSwap(n, 0); {
+			for n := int64(0); !h.retries.CompareAndSwap(n, 0); { // again, if HealAgain was called during the last try
 				n = h.retries.Load()
 				_ = ps.tryHeal(h, model.ReasonHand) // the status has the error
 			}
