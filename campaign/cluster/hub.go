@@ -30,6 +30,7 @@ type Config struct {
 	// Goes says whether a campaign goes on: what is stored of others is removed.
 	Goes func(campaign string) bool
 	// HasRoom says whether the disk of Dir has room again: a broker whose disk was full goes on.
+	// nil: it has.
 	HasRoom func() bool
 	// Software gives the folder of a set of the daemon's cache, and a hash of it.
 	Software func(set string) (dir, hash string, err error)
@@ -80,6 +81,9 @@ const callTime = 30 * time.Second
 func Open(ctx context.Context, c Config) (_ *Hub, err error) {
 	if c.times == (times{}) {
 		c.times = usual
+	}
+	if c.HasRoom == nil {
+		c.HasRoom = func() bool { return true }
 	}
 	h := &Hub{c: c, n: DefaultName, runners: map[string]model.Runner{}, offers: map[string]*Offer{}, early: map[string][]giveUp{}, buckets: map[string]bool{}, bringing: make(chan struct{}, maxBringing)}
 	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
