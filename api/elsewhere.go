@@ -34,8 +34,9 @@ func (m *Metrics) RunElsewhere(t model.RunMetrics) {
 			m.faults.WithLabelValues(f.Name, f.Of).Add(float64(f.N))
 		}
 	}
+	left := maxDelays
 	for _, g := range first(t.Gate) {
-		if g.N < 1 || g.N > maxDelays || g.Sum < 0 || g.Sum > maxTime || !isGates(g.Name) {
+		if left -= max(g.N, 0); g.N < 1 || left < 0 || g.Sum < 0 || g.Sum > maxTime || !isGates(g.Name) {
 			continue
 		}
 		mean := (g.Sum / time.Duration(g.N)).Seconds()

@@ -179,7 +179,7 @@ func (s *Service) book(j *job, sum *model.RunSummary) (fresh []model.Finding) {
 		return tx.PutCampaign(c)
 	})
 	if err != nil {
-		s.keepUnstored(c)
+		s.keepUnstored(s.changed(j, func(c *model.Campaign) { c.Done-- }))
 		s.log.Error("a run could not be stored; its record is complete", "run", sum.Run, "err", err)
 		return nil
 	}

@@ -22,14 +22,26 @@ func (s *Service) otherStrategies(c *model.Campaign) (out []report.Search, err e
 	if searches(c) == "" {
 		return nil, nil
 	}
+	target, release, err := s.ran(c.ID)
+	if err != nil || target == "" {
+		return nil, err
+	}
 	campaigns, err := s.allCampaigns() // the newest first
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{searches(c): true}
+	seen := map[string]bool{anywhere(c): true}
 	for _, o := range campaigns {
-		key := searches(&o)
-		if key == "" || seen[key] || o.State != model.CampaignDone || o.Spec.Strategy == model.StrategyClean || !sameTarget(c, &o) || len(out) == maxOthers {
+		if len(out) == maxOthers {
+			break
+		}
+		key := anywhere(&o)
+		if key == "" || seen[key] || o.State != model.CampaignDone || o.Spec.Strategy == model.StrategyClean || !maps.Equal(c.Spec.Args, o.Spec.Args) {
+			continue
+		}
+		if t, r, err := s.ran(o.ID); err != nil {
+			return nil, err
+		} else if t != target || r != release {
 			continue
 		}
 		seen[key] = true
@@ -51,13 +63,21 @@ func (s *Service) otherStrategies(c *model.Campaign) (out []report.Search, err e
 	return out, nil
 }
 
-// sameTarget says whether two campaigns are of one target and release, with equal settings.
-func sameTarget(a, b *model.Campaign) bool {
-	plain := func(c *model.Campaign) string {
-		of := model.Campaign{Spec: model.CampaignSpec{Target: c.Spec.Target, Args: c.Spec.Args}}
-		return searches(&of)
+// anywhere is the key of searches without the target: one target may be named by its path, or as
+// an upload.
+func anywhere(c *model.Campaign) string {
+	of := *c
+	of.Spec.Target = ""
+	return searches(&of)
+}
+
+// ran is the target and the release of a campaign's last run; "" if it has none.
+func (s *Service) ran(campaign string) (target, release string, err error) {
+	rows, _, err := s.store.ListRuns(model.RunFilter{Campaign: campaign}, 1, "")
+	if err != nil || len(rows) == 0 {
+		return "", "", err
 	}
-	return plain(a) == plain(b)
+	return rows[0].Target, rows[0].Release, nil
 }
 
 // Compare compares the findings of a campaign with those of an earlier one; before "" is the

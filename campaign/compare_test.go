@@ -75,7 +75,10 @@ func TestOtherStrategiesOnTheSameTarget(t *testing.T) {
 	add := func(id string, spec model.CampaignSpec, state model.CampaignState) model.Campaign {
 		at = at.Add(time.Minute)
 		c := model.Campaign{ID: id, Spec: spec, State: state, Created: at, Done: 3}
-		if err := s.store.PutCampaign(c); err != nil {
+		r := failedRun(1)
+		r.Campaign, r.Run, r.Target = id, id+"-r0001", "hdfs"
+		_, r.Release, _ = strings.Cut(spec.Target, "@")
+		if err := errors.Join(s.store.PutCampaign(c), s.store.PutRun(r)); err != nil {
 			t.Fatal(err)
 		}
 		return c
@@ -94,12 +97,8 @@ func TestOtherStrategiesOnTheSameTarget(t *testing.T) {
 	c := add("c-8", spec("hdfs@3.3.0", model.StrategyCoFI, a), model.CampaignDone)
 	deep := spec("hdfs@3.3.0", model.StrategySequences, a)
 	deep.Depth = 2
+	deep.Target = "/srv/hdfs@3.3.0" // the same target by its path
 	add("c-9", deep, model.CampaignDone)
-	r := failedRun(1)
-	r.Campaign, r.Run = "c-2", "c-2-r0001"
-	if err := s.store.PutRun(r); err != nil {
-		t.Fatal(err)
-	}
 	others, err := s.otherStrategies(&c)
 	if err != nil || len(others) != 2 || others[0].Campaign.ID != "c-9" || others[1].Campaign.ID != "c-2" || others[1].Judged != 1 {
 		t.Errorf("%+v, %v", others, err)

@@ -57,10 +57,11 @@ func (s *Service) awaitRoom(j *job, wait time.Duration, why error) error {
 	j.books = nil // they may have a run that the store lacks
 	s.change(j, func(c *model.Campaign) {
 		c.Running, c.Doing = nil, nil
-		c.Reason = fmt.Sprintf("the disk is full: make room in %s, and the campaign goes on by itself", s.cfg.RunsDir)
+		c.Reason = fmt.Sprintf("the disk is full: make room, and the campaign goes on by itself; records are in %s (%s)", s.cfg.RunsDir, model.OneLine(why.Error()))
 	})
 	s.booking.Unlock()
 	s.tell("campaign", j.c.ID, string(model.CampaignRunning), j.c.Reason)
+	defer func() { s.update(j, func(c *model.Campaign) { c.Idle += time.Since(began) }) }()
 	for time.Since(began) < wait || s.noRoom() != nil || s.hub != nil && errors.Is(s.hub.Away(), model.ErrFull) {
 		select {
 		case <-j.ctx.Done():
@@ -68,10 +69,7 @@ func (s *Service) awaitRoom(j *job, wait time.Duration, why error) error {
 		case <-time.After(lookForRoom):
 		}
 	}
-	s.update(j, func(c *model.Campaign) {
-		c.Idle += time.Since(began)
-		c.Reason = ""
-	})
+	s.update(j, func(c *model.Campaign) { c.Reason = "" })
 	s.tell("campaign", j.c.ID, string(model.CampaignRunning), "campaign "+j.c.ID+" goes on: the disk has room")
 	return nil
 }

@@ -122,8 +122,11 @@ func (r *remote) run(ctx context.Context, w model.WorkItem) (model.RunSummary, e
 	}
 	r.s.judgingRemote <- struct{}{}
 	defer func() { <-r.s.judgingRemote }()
-	r.count(w)
-	return r.s.judgeRun(w, r.t, began, err)
+	sum, err := r.s.judgeRun(w, r.t, began, err)
+	if !model.IsFull(err) { // else it is judged again
+		r.count(w)
+	}
+	return sum, err
 }
 
 // count adds to the metrics what a run says that it did. A record without metrics

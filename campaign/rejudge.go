@@ -90,7 +90,9 @@ func (s *Service) bookAgain(sum model.RunSummary) (c model.Campaign, err error) 
 		var found []model.Finding
 		c.Findings, found = b.merge(c.ID) // all, as b knows of none that are stored
 		for _, f := range found {
-			f.Replays, f.Reproduced = now[f.ID].Replays, now[f.ID].Reproduced
+			if old := now[f.ID]; old.Run == f.Run { // else those are replays of another run
+				f.Replays, f.Reproduced = old.Replays, old.Reproduced
+			}
 			delete(gone, f.ID)
 			now[f.ID] = f
 		}
@@ -114,6 +116,7 @@ func (s *Service) bookAgain(sum model.RunSummary) (c model.Campaign, err error) 
 	if err != nil {
 		return c, err
 	}
+	s.judging.Delete(c.ID)
 	s.keepEnd(&job{c: c, books: b})
 	return c, nil
 }

@@ -361,6 +361,9 @@ func (s *Service) execute(j *job) {
 	err := s.tryCampaign(j)
 	for wait := firstWait; s.waitsForRoom(j, err); wait = min(2*wait, longestWait) {
 		if err = s.awaitRoom(j, wait, err); err != nil {
+			if s.hub != nil && !errors.Is(err, errClosing) { // runners were left to go on
+				s.hub.End(j.c.ID)
+			}
 			break
 		}
 		began := time.Now()

@@ -4,10 +4,12 @@ package clienttest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -83,12 +85,18 @@ func (n *Netsplit) Cut(spec wire.PartitionSpec) *Partition {
 	if spec.For == 0 {
 		spec.For = wire.Span(Most)
 	}
+	if spec.Name == "" {
+		spec.Name = "go-" + strings.ToLower(rand.Text())
+	}
 	ctx, stop := context.WithTimeout(n.t.Context(), proofTime)
 	defer stop()
 	st, err := n.CreatePartition(ctx, spec, proofTime/3)
-	p := &Partition{Name: st.Name, n: n}
-	if err == nil {
+	p := &Partition{Name: spec.Name, n: n}
+	var refused *client.Problem
+	if err == nil || !errors.As(err, &refused) { // it may have been made, although no answer came
 		n.t.Cleanup(p.Heal)
+	}
+	if err == nil {
 		err = n.settles(ctx, &st, model.PartitionRequested)
 	}
 	if err == nil && st.State != string(model.PartitionInForce) {

@@ -52,13 +52,17 @@ func lacks(r model.Runner, need string) (bool, error) {
 // fits says what a runner lacks of a campaign's needs; nil: nothing.
 func fits(r model.Runner, needs []string) error {
 	var missing []string
+	hint := ""
 	for _, need := range needs {
 		if lack, err := lacks(r, need); lack || err != nil {
 			missing = append(missing, need)
+			if token.MatchString(need) {
+				hint = " (netsplit runner --has)"
+			}
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the campaign needs a runner with %s, and this one has %s, cores=%d, memory=%dMB (netsplit runner --has)", strings.Join(missing, ", "), strings.Join(r.Has, ", "), r.Cores, r.Memory)
+	return fmt.Errorf("the campaign needs a runner with %s, and this one has %s, cores=%d, memory=%dMB%s", strings.Join(missing, ", "), strings.Join(r.Has, ", "), r.Cores, r.Memory, hint)
 }

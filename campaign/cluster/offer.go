@@ -450,10 +450,15 @@ func (h *Hub) forget(ctx context.Context, r result) error {
 // End ends the campaign for the runners, which stop its runs.
 func (o *Offer) End() {
 	o.Leave()
+	o.h.End(o.w.Campaign)
+}
+
+// End ends a campaign that was left, as Offer.End does.
+func (h *Hub) End(campaign string) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()
-	if err := o.h.remove(ctx, o.w.Campaign); err != nil {
-		o.h.c.Log.Warn("what is stored of a campaign stays until the daemon starts again", "campaign", o.w.Campaign, "err", err)
+	if err := h.remove(ctx, campaign); err != nil {
+		h.c.Log.Warn("what is stored of a campaign stays until the daemon starts again", "campaign", campaign, "err", err)
 	}
 }
 
