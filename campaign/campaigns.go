@@ -98,7 +98,7 @@ func (s *Service) stop(id string, why error) bool {
 	return true
 }
 
-func (s *Service) runCampaign(ctx context.Context, j *job) (err error) {
+func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	spec := j.c.Spec
 	base, dir, err := s.load(spec)
 	if err != nil {
@@ -119,9 +119,7 @@ func (s *Service) runCampaign(ctx context.Context, j *job) (err error) {
 	if err != nil {
 		return errors.Join(context.Cause(ctx), err) // cancelled while labs are made is no failure
 	}
-	defer func() {
-		closePlace(errors.Is(context.Cause(ctx), errClosing) || s.waitsForRoom(j, err))
-	}()
+	defer closePlace()
 	s.update(j, func(c *model.Campaign) { c.Reason = "" })
 	if spec.Replay != "" && spec.Shrink > 0 {
 		return s.shrinkReplay(ctx, j, r)

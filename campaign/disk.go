@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -62,7 +63,7 @@ func (s *Service) awaitRoom(j *job, wait time.Duration, why error) error {
 	s.booking.Unlock()
 	s.tell("campaign", j.c.ID, string(model.CampaignRunning), j.c.Reason)
 	defer func() { s.update(j, func(c *model.Campaign) { c.Idle += time.Since(began) }) }()
-	for time.Since(began) < wait || s.noRoom() != nil || s.hub != nil && errors.Is(s.hub.Away(), model.ErrFull) {
+	for time.Since(began) < wait || !s.hasRoom() || s.hub != nil && errors.Is(s.hub.Away(), model.ErrFull) {
 		select {
 		case <-j.ctx.Done():
 			return context.Cause(j.ctx)
@@ -74,32 +75,29 @@ func (s *Service) awaitRoom(j *job, wait time.Duration, why error) error {
 	return nil
 }
 
-// noRoom says which disk has too little room to go on.
-func (s *Service) noRoom() error {
-	look := s.room
-	if look == nil {
-		look = roomAt
+// hasRoom says whether the disks of records and store have room.
+func (s *Service) hasRoom() bool {
+	return !slices.ContainsFunc([]string{s.cfg.RunsDir, filepath.Dir(s.cfg.StorePath)}, func(dir string) bool {
+		r, err := s.roomIn(dir)
+		return err != nil || r.isFull()
+	})
+}
+
+func (s *Service) roomIn(dir string) (room, error) {
+	if s.room != nil {
+		return s.room(dir)
 	}
-	for _, dir := range []string{s.cfg.RunsDir, filepath.Dir(s.cfg.StorePath)} {
-		if r, err := look(dir); err != nil || r.isFull() {
-			return errors.Join(err, fmt.Errorf("%s has %d MB free, and room for %s", dir, r.bytes>>20, filesText(r.files)))
-		}
-	}
-	return nil
+	return roomAt(dir)
 }
 
 // diskHealth says whether records and store have room, and what could not be written last.
 func (s *Service) diskHealth() (detail string, err error) {
-	look := s.room
-	if look == nil {
-		look = roomAt
-	}
 	var errs []error
 	for _, at := range []struct{ what, dir string }{{"records of runs", s.cfg.RunsDir}, {"the store", filepath.Dir(s.cfg.StorePath)}} {
 		if at.what == "the store" && at.dir == filepath.Clean(s.cfg.RunsDir) {
 			continue
 		}
-		r, err := look(at.dir)
+		r, err := s.roomIn(at.dir)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("the folder of %s: %w: it must exist while the daemon runs", at.what, err))

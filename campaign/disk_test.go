@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"netsplit/internal/storetest"
+	"netsplit/model"
 )
 
 // TestADiskThatIsFullIsUnwell: of the records or of the store, in bytes or in files,
@@ -54,5 +57,76 @@ func TestTheRoomOfAFolderIsKnown(t *testing.T) {
 	s := &Service{store: storetest.New(t), cfg: Config{RunsDir: filepath.Join(dir, "gone"), StorePath: filepath.Join(dir, "gone", "netsplit.db")}}
 	if _, err := s.diskHealth(); err == nil || strings.Count(err.Error(), "the folder of ") != 1 || !strings.Contains(err.Error(), "must exist") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestACampaignWaitsForRoom: it says why, goes on once there is room or ends as it is asked to,
+// and its budget does not run meanwhile.
+func TestACampaignWaitsForRoom(t *testing.T) {
+	why := fmt.Errorf("write /elsewhere/summary.json: %w", syscall.ENOSPC)
+	for name, c := range map[string]struct {
+		empty bool
+		stop  error
+	}{"emptied": {empty: true}, "paused": {stop: errPaused}, "cancelled": {stop: errCancelled}, "the daemon ends": {stop: errClosing}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			full, no := atomic.Bool{}, false
+			full.Store(true)
+			s := onFullDisk(t, &no)
+			s.room = func(string) (room, error) {
+				if full.Load() {
+					return room{0, 1}, nil
+				}
+				return room{leastFree, 1}, nil
+			}
+			s.enqueue(model.Campaign{ID: "c-1", State: model.CampaignRunning, Running: []string{"c-1-r0001"}})
+			j := s.queue[0]
+			if !s.waitsForRoom(j, why) || s.waitsForRoom(j, errors.New("no switch")) {
+				t.Error("a campaign waits for room, and for nothing else")
+			}
+			ended := make(chan error)
+			go func() { ended <- s.awaitRoom(j, 0, why) }()
+			for {
+				got, err := s.getCampaign("c-1")
+				if err == nil && got.Reason != "" {
+					if len(got.Running) > 0 || got.State != model.CampaignRunning || !strings.Contains(got.Reason, "the disk is full") || !strings.Contains(got.Reason, "/elsewhere/summary.json") {
+						t.Errorf("while it waits: %+v", got)
+					}
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if c.empty {
+				full.Store(false)
+			} else {
+				j.cancel(c.stop)
+			}
+			if err := <-ended; !errors.Is(err, c.stop) {
+				t.Errorf("it ended with %v, want %v", err, c.stop)
+			}
+			if got, err := s.getCampaign("c-1"); err != nil || got.Idle <= 0 || c.empty == (got.Reason != "") {
+				t.Errorf("after it waited: %+v, %v", got, err)
+			}
+			if !c.empty && s.waitsForRoom(j, why) {
+				t.Error("one that was stopped waits")
+			}
+		})
+	}
+}
+
+// TestACampaignThatFailsOnAFullDisk names the cause and how to go on.
+func TestACampaignThatFailsOnAFullDisk(t *testing.T) {
+	no := false
+	s := onFullDisk(t, &no)
+	s.cfg.InProcess = true
+	s.enqueue(model.Campaign{ID: "c-1", State: model.CampaignRunning})
+	j := s.queue[0]
+	err := fmt.Errorf("write /r/summary.json: %w", syscall.EDQUOT)
+	if s.waitsForRoom(j, err) {
+		t.Error("that of a command waits")
+	}
+	s.ended(j, err)
+	if c, err := s.getCampaign("c-1"); err != nil || c.State != model.CampaignFailed || !strings.Contains(c.Reason, "/r/summary.json") || !strings.Contains(c.Reason, "netsplit campaign resume c-1") {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -129,11 +127,7 @@ func (s *Service) replaysOf(run string) ([]model.RunSummary, error) {
 func (s *Service) lastRunNumber(campaign string, runs []model.RunSummary, under []model.WorkItem) int {
 	last := 0
 	see := func(run string) {
-		if _, n, ok := strings.Cut(strings.TrimPrefix(run, campaign), "-r"); ok {
-			if v, err := strconv.Atoi(n); err == nil {
-				last = max(last, v)
-			}
-		}
+		last = max(last, model.RunNumber(run))
 	}
 	for _, r := range runs {
 		see(r.Run)

@@ -36,9 +36,9 @@ type place interface {
 	run(ctx context.Context, w model.WorkItem) (model.RunSummary, error)
 }
 
-// placeFor makes the place of a campaign. The function it returns ends it; where the campaign
-// goes on later, runners go on with its runs.
-func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir string) (_ place, end func(goesOn bool), err error) {
+// placeFor makes the place of a campaign. The function it returns closes it; runners go on with
+// its runs until the campaign has ended.
+func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir string) (place, func(), error) {
 	if s.hub == nil {
 		if len(j.c.Spec.Needs) > 0 {
 			return nil, nil, fmt.Errorf("%w: the campaign needs a runner with %s, and this daemon makes the runs itself: start it with --cluster, then resume the campaign", model.ErrUnavailable, strings.Join(j.c.Spec.Needs, ", "))
@@ -47,8 +47,7 @@ func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir str
 		if err := checkMemory(t, j.c.Spec.Labs); err != nil {
 			return nil, nil, err
 		}
-		r, closeLabs, err := s.runnerOn(ctx, j, t, dir)
-		return r, func(bool) { closeLabs() }, err
+		return s.runnerOn(ctx, j, t, dir)
 	}
 	w := cluster.Work{Campaign: j.c.ID, Version: s.cfg.Version, Target: j.c.Spec.Target, Args: j.c.Spec.Args, Seed: j.c.Spec.Seed, Gate: j.c.Spec.Gate, Needs: j.c.Spec.Needs}
 	if j.c.Spec.Kept != "" {
@@ -71,14 +70,10 @@ func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir str
 		defer close(said)
 		r.sayWhatIsMissing(stop)
 	}()
-	return r, func(goesOn bool) {
+	return r, func() {
 		close(stop)
 		<-said
-		if goesOn {
-			o.Leave()
-		} else {
-			o.End()
-		}
+		o.Leave()
 	}, nil
 }
 
@@ -260,7 +255,7 @@ func (s *Service) checkHere(lacks error) error {
 func (s *Service) openHub(ctx context.Context) (err error) {
 	c := *s.cfg.Cluster
 	c.Dir, c.Goes, c.Software, c.Doing, c.Log = filepath.Join(s.cfg.RunsDir, ClusterDir), s.goesOn, software.Cached, s.runDoes, s.log
-	c.HasRoom = func() bool { return s.noRoom() == nil }
+	c.HasRoom = s.hasRoom
 	c.Changed = func(r model.Runner) {
 		text := fmt.Sprintf("runner %s is %s", r.Name, r.State)
 		if r.Reason != "" {

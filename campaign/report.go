@@ -44,7 +44,7 @@ func (s *Service) reportCampaign(j *job, end bool) error {
 	}
 	if end {
 		if in.Others, err = s.otherStrategies(&in.Campaign); err != nil {
-			return err
+			s.log.Warn("the campaign's report lacks other strategies", "campaign", j.c.ID, "err", err)
 		}
 	}
 	if t, _, err := s.load(in.Campaign.Spec); err == nil {

@@ -361,9 +361,6 @@ func (s *Service) execute(j *job) {
 	err := s.tryCampaign(j)
 	for wait := firstWait; s.waitsForRoom(j, err); wait = min(2*wait, longestWait) {
 		if err = s.awaitRoom(j, wait, err); err != nil {
-			if s.hub != nil && !errors.Is(err, errClosing) { // runners were left to go on
-				s.hub.End(j.c.ID)
-			}
 			break
 		}
 		began := time.Now()
@@ -388,6 +385,9 @@ func (s *Service) tryCampaign(j *job) (err error) {
 }
 
 func (s *Service) ended(j *job, err error) {
+	if s.hub != nil {
+		s.hub.End(j.c.ID)
+	}
 	s.booking.Lock() // whoever finds it without a job finds how it ended
 	s.change(j, func(c *model.Campaign) {
 		if j.cancelled && errors.Is(err, errPaused) {
@@ -407,6 +407,8 @@ func (s *Service) ended(j *job, err error) {
 			c.State, c.Reason = model.CampaignCancelled, cancelledByUser
 		case errors.Is(err, errPaused):
 			c.State, c.Reason = model.CampaignPaused, "paused by a user"
+		case model.IsFull(err):
+			c.State, c.Reason = model.CampaignFailed, fmt.Sprintf("%v: what was recorded stays; make room, then continue with netsplit campaign resume %s", err, c.ID)
 		default:
 			c.State, c.Reason = model.CampaignFailed, err.Error()
 		}

@@ -3,12 +3,27 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
 // CompareRuns orders runs of one campaign by their number: c-1-r9999 is before c-1-r10000.
 func CompareRuns(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+// RunNumber is the number of a run within its campaign, from 1; 0: its id has none.
+func RunNumber(run string) int {
+	i := strings.LastIndex(run, "-r")
+	if i < 0 {
+		return 0
+	}
+	n, err := strconv.Atoi(run[i+len("-r"):])
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
 }
 
 // RunRow is what a list says of a run: small, however long the run was.

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -93,7 +94,7 @@ func (n *Netsplit) Cut(spec wire.PartitionSpec) *Partition {
 	st, err := n.CreatePartition(ctx, spec, proofTime/3)
 	p := &Partition{Name: spec.Name, n: n}
 	var refused *client.Problem
-	if err == nil || !errors.As(err, &refused) { // it may have been made, although no answer came
+	if !errors.As(err, &refused) || refused.Status >= http.StatusInternalServerError { // it may have been made
 		n.t.Cleanup(p.Heal)
 	}
 	if err == nil {

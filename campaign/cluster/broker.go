@@ -91,12 +91,8 @@ func (b *broker) isSick() bool { return b.full.Load() || !b.srv.Load().JetStream
 // restart starts the server anew on what is stored. Who was connected connects again.
 func (b *broker) restart() error {
 	stop(b.srv.Load())
-	b.full.Store(false)
-	err := b.start()
-	if err != nil {
-		b.full.Store(true)
-	}
-	return err
+	b.full.Store(false) // if it does not start, it has no JetStream
+	return b.start()
 }
 
 // ready waits until the server has read what it stored, and listens.

@@ -190,6 +190,21 @@ func (c *class) one(ctx context.Context, o *Offer, w model.WorkItem) (model.RunM
 	return m, err
 }
 
+// leaves begins the first run, and leaves it to the runner that took it, as a daemon does that
+// ends.
+func (c *class) leaves(o *Offer, took <-chan string) {
+	ctx, ends := context.WithCancel(c.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = c.one(ctx, o, item(1))
+	}()
+	<-took
+	ends()
+	<-ended
+	o.Leave()
+}
+
 // begins has the first run made; what it returns waits for that.
 func (c *class) begins(o *Offer) func() (model.RunMeta, error) {
 	var m model.RunMeta

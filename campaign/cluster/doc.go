@@ -11,9 +11,8 @@
 //   - results: a stream with a message for each run that was made. The daemon removes it
 //     once it has the record.
 //
-// The daemon's side is Hub and Offer, a runner's is Runner. Neither of them knows
-// what a run is or how it is executed. The daemon judges records itself: a runner gives evidence and no
-// verdict.
+// The daemon's side is Hub and Offer, a runner's is Runner. Neither of them knows what a run is
+// or how it is executed. The daemon judges records itself: a runner gives evidence and no verdict.
 //
 // After an outage that is longer than a lease a run may be made twice. It counts once: the
 // first record that comes is kept.

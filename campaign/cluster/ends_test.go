@@ -84,23 +84,13 @@ func TestADaemonThatIsKilled(t *testing.T) {
 				}
 				return ctx.Err()
 			}})
-			o := c.offer()
-			ctx, dies := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				_, _ = c.one(ctx, o, item(1))
-			}()
-			<-took
-			dies()
-			<-ended
-			o.Leave()
+			c.leaves(c.offer(), took)
 			if before {
 				close(goOn)
 				c.until("it is made", func() bool { return len(c.makers("c-1-r0001")) == 1 })
 			}
 			c.reopen(2 * short.lease)
-			o = c.offer()
+			o := c.offer()
 			if !before {
 				go func() {
 					time.Sleep(short.lease)
@@ -130,20 +120,10 @@ func TestADaemonThatIsAwayForLong(t *testing.T) {
 		<-goOn
 		return nil
 	}})
-	o := c.offer()
-	ctx, dies := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = c.one(ctx, o, item(1))
-	}()
-	<-took
+	c.leaves(c.offer(), took)
 	c.starts(&hand{name: "m2"})
-	dies()
-	<-ended
-	o.Leave()
 	c.reopen(2 * short.lease)
-	o = c.offer()
+	o := c.offer()
 	time.AfterFunc(2*short.lease, func() { close(goOn) })
 	m, err := c.one(t.Context(), o, item(1))
 	if err != nil || m.Run != "c-1-r0001" {
@@ -383,4 +363,25 @@ func TestABrokerThatHadNoRoom(t *testing.T) {
 			t.Errorf("%+v, %v, made by %v", m, err, c.makers(item(n+1).Run))
 		}
 	}
+}
+
+// TestACampaignThatEndsAfterItWasLeft, as one that is cancelled while it waits for room: runners
+// stop its runs, and nothing of it stays.
+func TestACampaignThatEndsAfterItWasLeft(t *testing.T) {
+	c := newClass(t)
+	took, stopped := make(chan string, 10), make(chan struct{})
+	c.starts(&hand{name: "m1", makes: func(ctx context.Context, w model.WorkItem) error {
+		took <- w.Run
+		<-ctx.Done()
+		close(stopped)
+		return ctx.Err()
+	}})
+	c.leaves(c.offer(), took)
+	c.hub.End("c-1")
+	select {
+	case <-stopped:
+	case <-time.After(patience):
+		t.Error("its runner goes on")
+	}
+	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
 }

@@ -447,13 +447,14 @@ func (h *Hub) forget(ctx context.Context, r result) error {
 	return err
 }
 
-// End ends the campaign for the runners, which stop its runs.
+// End leaves the campaign, and ends it for the runners.
 func (o *Offer) End() {
 	o.Leave()
 	o.h.End(o.w.Campaign)
 }
 
-// End ends a campaign that was left, as Offer.End does.
+// End ends a campaign that nobody follows any more, if it was offered: runners stop its runs, and
+// what is stored of it goes.
 func (h *Hub) End(campaign string) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()

@@ -314,7 +314,10 @@ func (s *Search) one(ctx context.Context) bool {
 	if model.IsFull(err) { // it is not booked: once there is room, it goes on, or counts as lost
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.fail(fmt.Errorf("%w: what was recorded stays; make room for the records, then continue with netsplit campaign resume %s", model.ErrFull, s.c.Campaign))
+		if !errors.Is(err, model.ErrFull) {
+			err = fmt.Errorf("%w: %w", model.ErrFull, err)
+		}
+		s.fail(err)
 		return false
 	}
 	s.c.Finished(sum)

@@ -57,6 +57,17 @@ func TestUnusedFlags(t *testing.T) {
 	}
 }
 
+// TestJudgeStaysHere unless it is told which daemon to ask: NETSPLIT_API alone does not send it
+// away from the records of --runs-dir.
+func TestJudgeStaysHere(t *testing.T) {
+	t.Setenv("NETSPLIT_API", "127.0.0.1:1")
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"judge", "c-1-r0001", "--runs-dir", t.TempDir()}, strings.NewReader(""), &stdout, &stderr)
+	if code != 1 || !strings.Contains(stderr.String(), "no record of run") {
+		t.Errorf("exit %d, %q", code, &stderr)
+	}
+}
+
 // TestWhatExcludes: flags of which one would be ignored are refused together.
 func TestWhatExcludes(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
@@ -66,6 +77,9 @@ func TestWhatExcludes(t *testing.T) {
 		{"replay r1 --api-token-file f --runs-dir x", "exclude one another"},
 		{"invariants pin x --api 127.0.0.1:1 --runs-dir x", "exclude one another"},
 		{"doctor --testbed x --api-token-file f", "exclude one another"},
+		{"judge r1 --api 127.0.0.1:1 --runs-dir x", "exclude one another"},
+		{"judge r1 --api 127.0.0.1:1 --examine", "leave out the flags of a daemon"},
+		{"judge r1 --api-token-file f", "needs --api"},
 		{"invariants why x --target y", "invariants pin"},
 		{"campaign gossip --nonsense", "unknown flag: --nonsense; see netsplit campaign --help"},
 	} {

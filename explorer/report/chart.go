@@ -147,19 +147,11 @@ func coverageChart(in *CampaignInput) template.HTML {
 		place[in.Runs[i].Run] = i + 1
 	}
 	met := make([]int, n+1)
-	sum := 0
-	for _, c := range in.Map.Cells {
-		first := 0
-		for _, o := range c.Outcomes {
-			if at := place[o.First]; at > 0 && (first == 0 || at < first) {
-				first = at
-			}
-		}
-		if first > 0 {
-			met[first]++
-			sum++
-		}
+	firsts := firstMet(in.Map, func(run string) int { return place[run] })
+	for _, k := range firsts {
+		met[k]++
 	}
+	sum := len(firsts)
 	if sum == 0 {
 		return ""
 	}

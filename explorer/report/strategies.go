@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -54,29 +53,17 @@ func newStrategiesView(in *CampaignInput) *strategiesView {
 	for i := range all {
 		s := &all[i]
 		c := &s.Campaign
-		broken, first := 0, 0
-		for _, f := range s.Findings {
-			if f.Class == model.Documented {
-				continue
-			}
-			if broken++; first == 0 || f.FirstAfter < first {
-				first = f.FirstAfter
-			}
-		}
-		met := 0
-		for _, k := range firstMet(s.Map) {
-			met += b2i(k > 0)
-		}
+		broken, met := brokenBy(s), len(metBy(s))
 		row := strategyRow{Swatch: swatch(i), Name: clean(strategyName(&c.Spec)), Campaign: clean(c.ID), Report: s.Report, This: i == 0, Runs: fmt.Sprint(c.Done), Judged: fmt.Sprint(s.Judged),
-			Broken: fmt.Sprint(broken), Documented: fmt.Sprint(len(s.Findings) - broken), First: "–", Cells: fmt.Sprintf("%d of %d", met, len(s.Map.Cells)), Length: "–"}
-		if first > 0 {
-			row.First = fmt.Sprintf("run %d", first)
+			Broken: fmt.Sprint(len(broken)), Documented: fmt.Sprint(len(s.Findings) - len(broken)), First: "–", Cells: fmt.Sprintf("%d of %d", met, len(s.Map.Cells)), Length: "–"}
+		if len(broken) > 0 {
+			row.First = fmt.Sprintf("run %d", slices.Min(broken))
 		}
 		if c.Ended.After(c.Created) {
 			row.Length = span((c.Ended.Sub(c.Created) - c.Idle).Round(time.Second))
 		}
 		v.Rows = append(v.Rows, row)
-		runs, findings, cells = max(runs, c.Done), max(findings, broken), max(cells, met)
+		runs, findings, cells = max(runs, c.Done), max(findings, len(broken)), max(cells, met)
 	}
 	v.Charts = []template.HTML{
 		strategyChart(all, runs, findings, "findings that are not documented, by run", brokenBy),
@@ -109,28 +96,25 @@ func strategyName(s *model.CampaignSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-// firstMet is, for each cell of a map, the number of the first run whose fault met it; 0: none.
-func firstMet(m model.PartitionMap) []int {
-	out := make([]int, len(m.Cells))
-	for i, c := range m.Cells {
+// firstMet is, for each cell of a map that a fault met, the number of the first run in which one
+// did.
+func firstMet(m model.PartitionMap, number func(run string) int) (out []int) {
+	for _, c := range m.Cells {
+		first := 0
 		for _, o := range c.Outcomes {
-			if n := runNumber(o.First); n > 0 && (out[i] == 0 || n < out[i]) {
-				out[i] = n
+			if n := number(o.First); n > 0 && (first == 0 || n < first) {
+				first = n
 			}
+		}
+		if first > 0 {
+			out = append(out, first)
 		}
 	}
 	return out
 }
 
-// runNumber is the number of a run within its campaign; 0: its id has none.
-func runNumber(run string) int {
-	n, err := strconv.Atoi(run[strings.LastIndex(run, "-r")+len("-r"):])
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
+// brokenBy is, for each finding that is not documented, the number of the run after which it was
+// first seen.
 func brokenBy(s *Search) (out []int) {
 	for _, f := range s.Findings {
 		if f.Class != model.Documented {
@@ -140,9 +124,7 @@ func brokenBy(s *Search) (out []int) {
 	return out
 }
 
-func metBy(s *Search) []int {
-	return slices.DeleteFunc(firstMet(s.Map), func(n int) bool { return n == 0 })
-}
+func metBy(s *Search) []int { return firstMet(s.Map, model.RunNumber) }
 
 // strategyChart draws how many there were of something up to each run, a line for each search.
 func strategyChart(all []Search, runs, highest int, title string, of func(*Search) []int) template.HTML {

@@ -30,7 +30,7 @@ const (
 	SummaryFile   = "summary.json"    // model.RunSummary
 	ReportFile    = "report.html"
 	MapFile       = "map.json"     // []model.MapRow; of a campaign's folder: model.PartitionMap
-	ProfileFile   = "profile.json" // model.Profile
+	ProfileFile   = "profile.json" // model.Profile; Step is a place in the scenario
 	MetricsFile   = "metrics.json" // model.RunMetrics, of a run that a runner made
 	CausesFile    = "causes.json"  // of a campaign's folder: []model.Cause
 	AccountFile   = "search.json"  // of a campaign's folder: model.Account
