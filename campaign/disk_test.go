@@ -1,8 +1,10 @@
 package campaign
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 
 	"netsplit/internal/storetest"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // TestADiskThatIsFullIsUnwell: of the records or of the store, in bytes or in files,
@@ -86,8 +89,11 @@ func TestACampaignWaitsForRoom(t *testing.T) {
 			}
 			ended := make(chan error)
 			go func() { ended <- s.awaitRoom(j, 0, why) }()
-			for {
+			for since := time.Now(); ; {
 				got, err := s.getCampaign("c-1")
+				if time.Since(since) > time.Minute {
+					t.Fatalf("it does not wait: %+v, %v", got, err)
+				}
 				if err == nil && got.Reason != "" {
 					if len(got.Running) > 0 || got.State != model.CampaignRunning || !strings.Contains(got.Reason, "the disk is full") || !strings.Contains(got.Reason, "/elsewhere/summary.json") {
 						t.Errorf("while it waits: %+v", got)
@@ -128,5 +134,77 @@ func TestACampaignThatFailsOnAFullDisk(t *testing.T) {
 	s.ended(j, err)
 	if c, err := s.getCampaign("c-1"); err != nil || c.State != model.CampaignFailed || !strings.Contains(c.Reason, "/r/summary.json") || !strings.Contains(c.Reason, "netsplit campaign resume c-1") {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// onePlace makes runs that end as it says.
+type onePlace struct {
+	place
+	ends func(model.WorkItem) error
+}
+
+func (onePlace) target() *model.Target                { return &model.Target{Name: "mine"} }
+func (onePlace) workers() int                         { return 1 }
+func (onePlace) slot(context.Context) (func(), error) { return func() {}, nil }
+func (p onePlace) run(_ context.Context, w model.WorkItem) (model.RunSummary, error) {
+	return model.RunSummary{RunMeta: model.RunMeta{Campaign: w.Campaign, Run: w.Run}}, p.ends(w)
+}
+
+// TestRunsOfAFullDiskAreNotBooked: of those that are known beforehand, as replays are. They are
+// made again.
+func TestRunsOfAFullDiskAreNotBooked(t *testing.T) {
+	s := bookkeeper(t)
+	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning}}
+	var finished []string
+	err := s.several(t.Context(), j, onePlace{ends: func(w model.WorkItem) error {
+		return map[string]error{"c-1-r0001": errors.New("no switch"), "c-1-r0002": fmt.Errorf("write: %w", syscall.ENOSPC)}[w.Run]
+	}}, 5, func(n int) model.WorkItem {
+		return model.WorkItem{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", n)}
+	}, func(sum model.RunSummary) { finished = append(finished, sum.Run) })
+	left, uerr := s.store.UnfinishedRuns()
+	if !model.IsFull(err) || len(finished) != 1 || j.c.Done != 1 || uerr != nil || len(left) != 1 || left[0].Run != "c-1-r0002" {
+		t.Errorf("%v; finished %v, %d done, unfinished %+v, %v", err, finished, j.c.Done, left, uerr)
+	}
+}
+
+// TestARunThatCannotBeStoredIsNotDone: it is made again.
+func TestARunThatCannotBeStoredIsNotDone(t *testing.T) {
+	s := bookkeeper(t)
+	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning}}
+	s.runFinished(j, failedRun(1))
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.runFinished(j, failedRun(2))
+	if c, err := s.getCampaign("c-1"); err != nil || c.Done != 1 || j.c.Done != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// counting counts the runs on other machines.
+type counting struct {
+	noMetrics
+	n *int
+}
+
+func (c counting) RunElsewhere(model.RunMetrics) { *c.n++ }
+
+// TestARunOfARunnerCountsOnce: one whose judging met a full disk is judged again, and counts then.
+func TestARunOfARunnerCountsOnce(t *testing.T) {
+	s, n := bookkeeper(t), 0
+	s.metrics = counting{n: &n}
+	r := &remote{s: s, t: &model.Target{Name: "t", Nodes: []model.NodeID{"n1"}}}
+	w := model.WorkItem{Campaign: "c1", Run: "c1-r0001"}
+	dir := s.runDir(w.Campaign, w.Run)
+	if err := errors.Join(os.CopyFS(dir, os.DirFS("judge/testdata/earlier/random")), rundir.WriteJSON(filepath.Join(dir, rundir.MetricsFile), model.RunMetrics{})); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		failed error
+		want   int
+	}{{syscall.ENOSPC, 0}, {nil, 1}} {
+		if _, err := r.judge(w, time.Now(), c.failed); !errors.Is(err, c.failed) || n != c.want {
+			t.Errorf("%v: %v, counted %d times, want %d", c.failed, err, n, c.want)
+		}
 	}
 }

@@ -117,7 +117,12 @@ func (r *remote) run(ctx context.Context, w model.WorkItem) (model.RunSummary, e
 	}
 	r.s.judgingRemote <- struct{}{}
 	defer func() { <-r.s.judgingRemote }()
-	sum, err := r.s.judgeRun(w, r.t, began, err)
+	return r.judge(w, began, err)
+}
+
+// judge judges the record of a run that a runner made, and counts it.
+func (r *remote) judge(w model.WorkItem, began time.Time, failed error) (model.RunSummary, error) {
+	sum, err := r.s.judgeRun(w, r.t, began, failed)
 	if !model.IsFull(err) { // else it is judged again
 		r.count(w)
 	}

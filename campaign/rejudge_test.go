@@ -29,7 +29,8 @@ func TestARunIsJudgedAgain(t *testing.T) {
 	wrong := other
 	wrong.RunMeta = meta
 	wrong.Cost.Ours = 7
-	wrong.Verdict.Failures = []model.Failure{{Signature: "never was", Summary: "never was"}}
+	wrong.Verdict.Failures = []model.Failure{{Signature: "never was", Summary: "never was"}, {Signature: "lost", Summary: "lost"}}
+	other.Verdict.Failures = append(other.Verdict.Failures, model.Failure{Signature: "its own", Summary: "its own"})
 	j := &job{c: c}
 	s.jobs[c.ID] = j
 	s.runFinished(j, wrong)
@@ -38,8 +39,9 @@ func TestARunIsJudgedAgain(t *testing.T) {
 		t.Errorf("a run of a campaign under way: %v", err)
 	}
 	delete(s.jobs, c.ID)
+	s.judging.Store(c.ID, false)
 	before, err := s.allFindings(c.ID)
-	if err != nil || len(before) != 2 {
+	if err != nil || len(before) != 3 {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	for _, f := range before {
@@ -66,12 +68,15 @@ func TestARunIsJudgedAgain(t *testing.T) {
 		if f.Failure.Signature == "never was" {
 			t.Errorf("a finding stays that no run shows: %+v", f)
 		}
-		if f.Run == other.Run && f.Replays == 10 {
+		if f.Run == other.Run && (f.Replays == 10) == (f.Failure.Signature == "its own") { // the others were of the other run
 			kept++
 		}
 	}
 	got, err := s.getCampaign(c.ID)
-	if kept != 1 || err != nil || got.Findings != len(after) || got.State != model.CampaignDone {
+	if did, derr := s.didJudge(c.ID); !did || derr != nil {
+		t.Errorf("it is remembered that no fault run was judged, %v", derr)
+	}
+	if kept != 2 || err != nil || got.Findings != len(after) || got.State != model.CampaignDone {
 		t.Errorf("findings %+v, campaign %+v, %v", after, got, err)
 	}
 	for _, f := range []string{s.causesFile(c.ID), s.mapFile(c.ID), filepath.Join(s.cfg.RunsDir, c.ID, rundir.ReportFile), filepath.Join(dir, rundir.SummaryFile)} {

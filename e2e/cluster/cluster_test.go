@@ -128,6 +128,20 @@ func TestRunnersMakeACampaign(t *testing.T) {
 	if harness.CheckProofs(t, runs) == 0 {
 		t.Error("no run has a proof of its cut")
 	}
+	harness.Until(t, time.Minute, "its runners are idle: they know that it has ended", func() error {
+		var list wire.Runners
+		e.d.Call("GET", "/v1/runners", nil, &list)
+		idle := 0
+		for _, r := range list.Items {
+			if r.State == string(model.RunnerIdle) {
+				idle++
+			}
+		}
+		if idle != 2 {
+			return fmt.Errorf("%+v", list.Items)
+		}
+		return nil
+	})
 	// The daemon counts what runs of runners did since it began.
 	status, metrics, err := e.d.Try("GET", "/metrics", nil)
 	for _, want := range []string{`netsplit_cuts_total\{.*\} [1-9]`, `netsplit_link_packets_total\{.*fate="dropped".*\} [1-9]`, `netsplit_messages_total\{.*\} [1-9]`, `netsplit_gate_delay_seconds_count\{transport="port"\} [1-9]`} {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -43,9 +44,14 @@ func TestStrategiesStandSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{`id="strategies"`, `href="../c-0/report.html"`, "this one", `class="step s2"`} {
+	for _, want := range []string{`id="strategies"`, `href="../c-0/report.html"`, "this one"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
+		}
+	}
+	for i := range v.Rows { // in the table and in both charts
+		if line := fmt.Sprintf(`class="step s%d"`, i); strings.Count(page, line) != 3 {
+			t.Errorf("%d lines %s, want 3", strings.Count(page, line), line)
 		}
 	}
 	in.Others = nil
