@@ -15,7 +15,7 @@ MODULES := . deploy/clients deploy/examples/go e2e/research
 RUN_PACKAGES  := openvswitch-switch iproute2 ethtool redis-server redis-sentinel redis-tools
 SCRIPT_PACKAGES := $(RUN_PACKAGES) tarantool
 JAVA_PACKAGES := openjdk-17-jdk-headless maven python3-pip
-TEST_PACKAGES := $(SCRIPT_PACKAGES) $(JAVA_PACKAGES) nftables tshark prometheus chromium iputils-ping procps openssh-server python3-pytest python3-venv systemd
+TEST_PACKAGES := $(SCRIPT_PACKAGES) $(JAVA_PACKAGES) nftables tshark prometheus chromium iputils-ping procps openssh-server python3-pytest python3-venv systemd binutils lintian
 BENCH_PACKAGES := $(TEST_PACKAGES) openvswitch-testcontroller iperf3
 
 .PHONY: help
@@ -26,6 +26,12 @@ help: ## list the targets
 build: ## build bin/netsplit and the helper programs of the targets
 	$(GO) build -ldflags "-X main.version=$$(scripts/version.sh)" -o bin/ ./cmd/netsplit ./e2e/targets/gossip ./e2e/targets/pipeline
 	@set -e; cd deploy/clients; for d in $$(ls -d */ | grep -v workload); do $(GO) build -o ../../bin/$${d%/}-client ./$$d; done
+
+OUT ?= bin
+.PHONY: deb
+deb: build ## build a Debian package with systemd units (OUT=folder, MAINTAINER='name <address>')
+	@scripts/setup.sh binutils
+	@scripts/deb.sh bin "$(OUT)"
 
 .PHONY: setup setup-java setup-test setup-bench
 setup: ## install what a campaign needs (root)

@@ -81,7 +81,7 @@ func (f *ciFlags) tryFiles() error {
 		}
 	}
 	if path := os.Getenv("GITHUB_STEP_SUMMARY"); path != "" && os.Getenv("GITHUB_ACTIONS") == "true" {
-		try, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		try, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, outputMode)
 		if err == nil {
 			err = try.Close()
 		}

@@ -54,7 +54,7 @@ func (f *ciFlags) tellGitHub(out io.Writer, summary string, m made, found []wire
 	if summary == "" {
 		return nil
 	}
-	w, err := os.OpenFile(summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	w, err := os.OpenFile(summary, os.O_APPEND|os.O_CREATE|os.O_WRONLY, outputMode)
 	if err == nil {
 		_, err = io.WriteString(w, b.String())
 		err = errors.Join(err, w.Close())

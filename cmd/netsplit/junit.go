@@ -45,7 +45,7 @@ func (f *ciFlags) writeJUnit(m made, runs []wire.RunRow, outcome error) error {
 	if err := all.WriteXML(&b); err != nil {
 		return fmt.Errorf("JUnit report: %w", err)
 	}
-	if err := renameio.WriteFile(f.junit, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), b.Bytes()...), 0o644); err != nil {
+	if err := renameio.WriteFile(f.junit, append([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), b.Bytes()...), outputMode); err != nil {
 		return fmt.Errorf("JUnit report: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"netsplit/model"
 	"netsplit/sut"
@@ -31,6 +32,10 @@ const (
 	exitInterrupted = 130 // as shells report SIGINT
 )
 
+// outputMode is the mode of files that a command writes where its user says: what his umask
+// leaves.
+var outputMode os.FileMode = 0o644
+
 // version is set at build time with -ldflags "-X main.version=…".
 var version = "dev"
 
@@ -42,6 +47,9 @@ func main() {
 		os.Exit(disk.Main(os.Args[2:]))
 	}
 	proc.KeepFiles()
+	// Servers of a target are other users: whether they can read their files must not depend
+	// on who started netsplit. What is for its owner alone is made so.
+	outputMode &^= os.FileMode(unix.Umask(0o022))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -77,7 +77,7 @@ func tellShrunk(out io.Writer, m made, file string) error {
 			fmt.Fprintf(out, "\n%s", b)
 			continue
 		}
-		if err := renameio.WriteFile(file, b, 0o644); err != nil { // no link is followed
+		if err := renameio.WriteFile(file, b, outputMode); err != nil { // no link is followed
 			return err
 		}
 		fmt.Fprintf(out, "smallest scenario: %s\n", file)

@@ -120,7 +120,7 @@ func creatable(path string) error {
 // create makes a file that was not there: nobody's is replaced. What it could not
 // write whole it takes away.
 func create(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, outputMode)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"netsplit/e2e/harness"
 	"netsplit/explorer"
 	"netsplit/model"
@@ -20,7 +22,11 @@ import (
 	"netsplit/record/rundir"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+// TestMain: the umask of whoever starts netsplit keeps no server from its files.
+func TestMain(m *testing.M) {
+	unix.Umask(0o077)
+	harness.Main(m)
+}
 
 // TestCampaign is the main job as a user has it: one command, and then all
 // that can be asked of what it left.
