@@ -24,8 +24,8 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/netsplit and the helper programs of the targets
-	$(GO) build -ldflags "-X main.version=$$(scripts/version.sh)" -o bin/ ./cmd/netsplit ./e2e/targets/gossip ./e2e/targets/pipeline
-	@set -e; cd deploy/clients; for d in $$(ls -d */ | grep -v workload); do $(GO) build -o ../../bin/$${d%/}-client ./$$d; done
+	umask 022; $(GO) build -ldflags "-X main.version=$$(scripts/version.sh)" -o bin/ ./cmd/netsplit ./e2e/targets/gossip ./e2e/targets/pipeline
+	@set -e; umask 022; cd deploy/clients; for d in $$(ls -d */ | grep -v workload); do $(GO) build -o ../../bin/$${d%/}-client ./$$d; done
 
 OUT ?= bin
 .PHONY: deb
