@@ -73,6 +73,9 @@ func runOn(t *testing.T, target, gate, scenario string, set ...string) (harness.
 		args = append(args, "--set", s)
 	}
 	res := harness.Run(t, args...)
+	if log, err := os.ReadFile(filepath.Join(dir, "netsplit.log")); err != nil || strings.Contains(string(log), "did not go down") {
+		t.Errorf("a lab did not go down: %v, %s", err, log)
+	}
 	return res, harness.Records(t, dir, harness.CampaignID(t, res))[0]
 }
 

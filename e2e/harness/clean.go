@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,6 +30,10 @@ func LeavesNothing(tb testing.TB) {
 		}
 		for _, l := range left {
 			tb.Errorf("left behind: %s", l)
+		}
+		if len(left) > 0 {
+			out, err := exec.Command("find", "/run/netsplit", "-ls").CombinedOutput()
+			tb.Logf("%s%v", out, err)
 		}
 	})
 }

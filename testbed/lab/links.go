@@ -258,6 +258,10 @@ func removeNetns(name string) error {
 	return nil
 }
 
+// ownNetns names our network namespace as /proc/PID/ns/net does. The main thread, by which
+// /proc/self goes, may be in a host's for a moment: a packet socket is opened there.
+func ownNetns() (string, error) { return os.Readlink("/proc/thread-self/ns/net") }
+
 // netnsLink gives the namespace bound to the path as /proc/<pid>/ns/net names
 // it. It is false for a path that is no namespace, and for our own.
 func netnsLink(path string) (string, bool) {
@@ -270,7 +274,7 @@ func netnsLink(path string) (string, bool) {
 		return "", false
 	}
 	link := fmt.Sprintf("net:[%d]", st.Ino)
-	own, err := os.Readlink("/proc/self/ns/net")
+	own, err := ownNetns()
 	return link, err == nil && own != link
 }
 

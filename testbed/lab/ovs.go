@@ -186,7 +186,7 @@ type ovsDaemon struct {
 // none and rewrite their command line. Those of other network namespaces are
 // not ours: in a container the same path is another directory.
 func (m *Manager) ownDaemons() []ovsDaemon {
-	own, _ := os.Readlink("/proc/self/ns/net")
+	own, _ := ownNetns()
 	want := []byte("OVS_RUNDIR=" + m.ownOVS().runDir)
 	var out []ovsDaemon
 	for _, pid := range pids() {
@@ -266,17 +266,16 @@ func (m *Manager) stopOVS(ctx context.Context) error {
 	if err := m.killDaemons(""); err != nil {
 		return err
 	}
+	var errs []error
 	if !switchRunsHere() {
 		for _, name := range taps {
-			if err := removeTap(name); err != nil {
-				return err
-			}
+			errs = append(errs, removeTap(name))
 		}
 	}
 	if err := os.RemoveAll(m.ownOVSDir()); err != nil {
-		return fmt.Errorf("lab: cannot remove Open vSwitch's files: %w", err)
+		errs = append(errs, fmt.Errorf("lab: cannot remove Open vSwitch's files: %w", err))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // datapathTap is the tap device of the userspace datapath, which all bridges
@@ -286,7 +285,7 @@ const datapathTap = "ovs-netdev"
 // switchRunsHere says whether any ovs-vswitchd, also somebody else's, runs in
 // our network namespace.
 func switchRunsHere() bool {
-	own, _ := os.Readlink("/proc/self/ns/net")
+	own, _ := ownNetns()
 	for _, pid := range pids() {
 		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 		link, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
