@@ -251,6 +251,10 @@ func (f *fakeService) QueryRun(_ context.Context, id, sql string, rows int) (mod
 	return model.QueryResult{Columns: []string{"sql", "limit"}, Rows: [][]any{{sql, int64(rows)}, {nil, 0.5}}, Truncated: true}, nil
 }
 
+func (f *fakeService) Scripts(context.Context) ([]model.KnownScript, error) {
+	return []model.KnownScript{{Name: "gossip/split", Title: "two sides", Target: "gossip", Text: "name: split\n"}}, nil
+}
+
 func (f *fakeService) Targets(context.Context) ([]model.KnownTarget, error) {
 	return f.targets, nil
 }

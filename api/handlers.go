@@ -89,9 +89,9 @@ type createCampaignInput struct {
 }
 
 func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*campaignOutput, error) {
-	if in.Body.Target == "" && in.Body.Replay == "" {
-		return nil, newProblem(http.StatusUnprocessableEntity, "Name the target, or a run to replay.",
-			&huma.ErrorDetail{Location: "body.target", Message: "required unless replay is set"})
+	if in.Body.Target == "" && in.Body.Replay == "" && in.Body.Script == nil {
+		return nil, newProblem(http.StatusUnprocessableEntity, "Name the target, a run to replay, or a script.",
+			&huma.ErrorDetail{Location: "body.target", Message: "required unless replay or script is set"})
 	}
 	c, err := once(s, in.RetryHeaders, "create-campaign", in.Body, func() (wire.Campaign, error) {
 		spec, err := in.Body.Model()

@@ -82,6 +82,8 @@ type Service interface {
 
 	// Targets lists the targets that campaigns can name.
 	Targets(ctx context.Context) ([]model.KnownTarget, error)
+	// Scripts lists the scripted tests that come with netsplit, by name.
+	Scripts(ctx context.Context) ([]model.KnownScript, error)
 	// Target is one of them, with the settings and times of its file.
 	Target(ctx context.Context, ref string) (*model.Target, error)
 	// UploadTarget keeps the target that a tar archive holds.

@@ -23,6 +23,7 @@ type uploadInput struct {
 }
 
 func (s *server) targetRoutes() {
+	get(s, "/v1/scripts", "list-scripts", "List the scripted tests that come with netsplit", s.listScripts)
 	get(s, "/v1/targets", "list-targets", "List the targets that campaigns can name", s.listTargets)
 	get(s, "/v1/targets/{name}", "get-target", "Show a target: its settings, releases and hosts", s.getTarget)
 	op := operation(http.MethodPost, "/v1/targets", "upload-target", "Upload a target", http.StatusOK)
@@ -42,6 +43,16 @@ func (s *server) listTargets(ctx context.Context, _ *none) (*body[wire.Targets],
 		return nil, fromService(err)
 	}
 	return &body[wire.Targets]{wire.Targets{Items: wire.All(list, fromTarget)}}, nil
+}
+
+func (s *server) listScripts(ctx context.Context, _ *none) (*body[wire.Scripts], error) {
+	list, err := s.Service.Scripts(ctx)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.Scripts]{wire.Scripts{Items: wire.All(list, func(k model.KnownScript) wire.Script {
+		return wire.Script{Name: k.Name, Title: k.Title, Target: k.Target, Text: k.Text}
+	})}}, nil
 }
 
 func (s *server) getTarget(ctx context.Context, in *struct {

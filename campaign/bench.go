@@ -75,6 +75,10 @@ func (k Worker) Open(ctx context.Context, w cluster.Work, files cluster.Files) (
 	if err != nil {
 		return nil, err
 	}
+	script, err := s.scripted(w.Script, w.Target, t)
+	if err != nil {
+		return nil, err
+	}
 	labs, err := k.room(t)
 	if err != nil {
 		return nil, err
@@ -88,6 +92,9 @@ func (k Worker) Open(ctx context.Context, w cluster.Work, files cluster.Files) (
 		news:     func(text, _ string) { s.log.Info("templates", "news", text) }})
 	if err != nil {
 		return nil, err
+	}
+	if script != nil {
+		r.play = script.Play
 	}
 	return &bench{r, func() { closes(); forget() }}, nil
 }

@@ -22,8 +22,9 @@ type job struct {
 	ctx    context.Context
 	c      model.Campaign
 	cancel context.CancelCauseFunc
-	books  *books // nil: not read yet; guarded by booking
-	watch  *watch // nil: it is no search, or not yet; guarded by booking
+	books  *books  // nil: not read yet; guarded by booking
+	script *Script // nil: it plays none
+	watch  *watch  // nil: it is no search, or not yet; guarded by booking
 	// cancelled: somebody cancelled it, be it while it paused; guarded by mu.
 	cancelled bool
 }
@@ -56,7 +57,7 @@ func (s *Service) createCampaign(spec model.CampaignSpec, schedule string) (mode
 	}
 	c := model.Campaign{ID: s.newID(), Schedule: schedule, Spec: spec, State: model.CampaignQueued, Created: time.Now()}
 	c.Planned = spec.Runs
-	if spec.Replay == "" && spec.Scenario == nil {
+	if spec.Replay == "" && spec.Scenario == nil && spec.Script == nil {
 		c.Planned += spec.Clean
 	}
 	if err := s.store.PutCampaign(c); err != nil {
@@ -108,6 +109,9 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	if j.script, err = s.scripted(spec.Script, spec.Target, t); err != nil {
+		return err
+	}
 	s.metrics.KnownTarget(t.Name, spec.Strategy)
 	if spec.Budget > 0 {
 		deadline := j.c.Created.Add(j.c.Idle + spec.Budget)
@@ -129,6 +133,9 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	}
 	if spec.Scenario != nil {
 		return s.runUserScenario(ctx, j, r)
+	}
+	if spec.Script != nil {
+		return s.playScript(ctx, j, r)
 	}
 	return s.search(ctx, j, t, r)
 }

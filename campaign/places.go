@@ -49,7 +49,7 @@ func (s *Service) placeFor(ctx context.Context, j *job, t *model.Target, dir str
 		}
 		return s.runnerOn(ctx, j, t, dir)
 	}
-	w := cluster.Work{Campaign: j.c.ID, Version: s.cfg.Version, Target: j.c.Spec.Target, Args: j.c.Spec.Args, Seed: j.c.Spec.Seed, Gate: j.c.Spec.Gate, Needs: j.c.Spec.Needs}
+	w := cluster.Work{Campaign: j.c.ID, Version: s.cfg.Version, Target: j.c.Spec.Target, Args: j.c.Spec.Args, Seed: j.c.Spec.Seed, Gate: j.c.Spec.Gate, Needs: j.c.Spec.Needs, Script: j.c.Spec.Script}
 	if j.c.Spec.Kept != "" {
 		w.Target = j.c.Spec.Kept
 	}

@@ -28,6 +28,11 @@ func (s *Service) replay(ctx context.Context, j *job, r place) error {
 		return err
 	}
 	err = s.each(ctx, j, r, func(n int) model.WorkItem {
+		if j.c.Spec.Script != nil {
+			w := s.playItem(j, n, orig.Scenario.Seed)
+			w.ReplayOf = orig.Run
+			return w
+		}
 		sc := explorer.Replay(orig.Scenario, orig.Result)
 		if j.c.Spec.WithoutCut {
 			sc = explorer.WithoutFaults(orig.Scenario)
@@ -142,7 +147,7 @@ func (s *Service) bookReplay(orig model.RunSummary) error {
 }
 
 func (s *Service) repeat(w model.WorkItem) string {
-	if w.Scenario.Strategy == model.StrategyScripted {
+	if w.Scenario.Repeat != "" {
 		return w.Scenario.Repeat
 	}
 	return s.replayCommand(w.Run)

@@ -21,7 +21,7 @@ func (s *Service) PauseCampaign(ctx context.Context, id string) (model.Campaign,
 	switch {
 	case err != nil:
 		return c, err
-	case c.Spec.Strategy == model.StrategyScripted:
+	case c.Spec.OnStage():
 		return c, fmt.Errorf("%w: campaign %s plays a script: cancel it, or let it end", model.ErrConflict, id)
 	case s.stop(id, errPaused):
 		return s.Campaign(ctx, id)
@@ -80,7 +80,7 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 		return c, fmt.Errorf("%w: campaign %s is being paused: resume it once it is", model.ErrConflict, id)
 	case j != nil:
 		return c, nil
-	case c.Spec.Strategy == model.StrategyScripted:
+	case c.Spec.OnStage():
 		return c, fmt.Errorf("%w: campaign %s plays a script: play it again with netsplit script run", model.ErrConflict, id)
 	case c.State == model.CampaignDone || c.State == model.CampaignCancelled:
 		return c, fmt.Errorf("%w: campaign %s is %s, so it cannot be resumed: start another", model.ErrConflict, id, c.State)

@@ -26,7 +26,7 @@ type labRunner struct {
 	kit      *nodes.Kit
 	testbeds chan *testbed.Testbed
 	n        int      // testbeds
-	play     run.Play // of a stage; nil: runs do their workloads
+	play     run.Play // a script; nil: runs do the target's workloads
 }
 
 func (r *labRunner) target() *model.Target               { return r.kit.Target }
@@ -107,11 +107,15 @@ type benchConfig struct {
 // runnerOn makes the testbeds of a campaign: n labs of its own, or the outside
 // testbed. The function it returns takes the labs down again.
 func (s *Service) runnerOn(ctx context.Context, j *job, t *model.Target, dir string) (*labRunner, func(), error) {
-	return s.bench(ctx, benchConfig{campaign: j.c.ID, labs: j.c.Spec.Labs, gate: j.c.Spec.Gate, target: t, dir: dir, fetching: s.fetching(j),
+	r, end, err := s.bench(ctx, benchConfig{campaign: j.c.ID, labs: j.c.Spec.Labs, gate: j.c.Spec.Gate, target: t, dir: dir, fetching: s.fetching(j),
 		news: func(text, all string) {
 			s.tell("campaign", j.c.ID, string(model.CampaignRunning), text)
 			s.update(j, func(c *model.Campaign) { c.Reason = all })
 		}})
+	if err == nil && j.script != nil {
+		r.play = j.script.Play
+	}
+	return r, end, err
 }
 
 func (s *Service) bench(ctx context.Context, c benchConfig) (*labRunner, func(), error) {

@@ -63,6 +63,8 @@ type Config struct {
 	// Cluster: runners on other machines make the runs; nil: this one does. Of it only Address
 	// and Existing are set.
 	Cluster *cluster.Config
+	// Scripts reads scripted tests for campaigns that play them; nil: there are none.
+	Scripts Scripts
 	// Retention bounds the records of runs; the zero value keeps all.
 	Retention model.Retention
 }
@@ -271,7 +273,7 @@ func (s *Service) resume() error {
 	}
 	slices.SortFunc(campaigns, func(a, b model.Campaign) int { return a.Created.Compare(b.Created) })
 	for _, c := range campaigns {
-		if c.Spec.Strategy == model.StrategyScripted && c.State == model.CampaignRunning {
+		if c.Spec.OnStage() && c.State == model.CampaignRunning {
 			c.Running, c.Doing, c.Ended, c.State, c.Reason = nil, nil, time.Now(), model.CampaignFailed, "netsplit ended while the script was played"
 			if err := s.store.PutCampaign(c); err != nil {
 				return err

@@ -33,9 +33,17 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	if spec.Target, err = s.named(spec.Target); err != nil {
 		return spec, nil, err
 	}
+	if spec.Script != nil && (spec.Replay != "" || spec.Scenario != nil) {
+		return bad("a script is played by itself: leave out the replay and the scenario")
+	}
 	if spec.Replay != "" {
 		if spec, err = s.replaySpec(spec); err != nil {
 			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
+		}
+	}
+	if spec.Script != nil {
+		if spec, err = s.completeScript(spec); err != nil {
+			return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 		}
 	}
 	if spec.Replay == "" {
@@ -66,7 +74,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	switch {
 	case spec.Strategy == model.StrategyClean && spec.Replay == "":
 		spec.Runs = 0 // nothing is cut
-	case spec.Runs == 0 && spec.Scenario != nil:
+	case spec.Runs == 0 && (spec.Scenario != nil || spec.Script != nil && spec.Replay == ""):
 		spec.Runs = 1
 	case spec.Runs == 0:
 		spec.Runs = defaultRuns
@@ -110,19 +118,22 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	case spec.Replay == "" && spec.Scenario == nil && spec.Strategy == model.StrategyCoFI && spec.Clean < 3:
 		return bad("clean %d: invariants are mined from at least 3 clean runs", spec.Clean)
 	}
-	if spec.StopWhenBroken && (spec.Replay != "" || spec.Scenario != nil || spec.Strategy == model.StrategyClean) {
-		return bad("to stop when a promise is broken takes a search that cuts: leave stopWhenBroken out of a replay, a scenario or clean runs")
+	if spec.StopWhenBroken && (spec.Replay != "" || spec.Scenario != nil || spec.Script != nil || spec.Strategy == model.StrategyClean) {
+		return bad("to stop when a promise is broken takes a search that cuts: leave stopWhenBroken out of a replay, a scenario, a script or clean runs")
 	}
 	if spec.WithoutCut && spec.Replay == "" {
 		return bad("withoutCut takes a replay; clean runs of a search come with strategy clean")
 	}
-	if spec.Strategy == model.StrategyScripted {
-		return bad("a script is not a search: play it with netsplit script run, or with its Go test")
+	if spec.Strategy == model.StrategyScripted && spec.Script == nil {
+		return bad("strategy scripted needs a script: add one; a run of a script of this machine is repeated by netsplit script run, or by its Go test")
+	}
+	if spec.Script != nil && (spec.WithoutCut || spec.Shrink > 0) {
+		return bad("a script is played whole: leave out withoutCut and shrink")
 	}
 	if spec.Strategy == model.StrategySteps && spec.Scenario == nil && spec.Replay == "" {
 		return bad("strategy steps needs a scenario: add one (netsplit run TARGET --scenario FILE), or leave out the strategy")
 	}
-	if len(t.Workloads) == 0 {
+	if len(t.Workloads) == 0 && spec.Script == nil {
 		return bad("target %s has no workloads, only operations: it is for scripts (netsplit script run)", t.Name)
 	}
 	if _, err := sut.Args(t, spec.Args); err != nil {
@@ -147,8 +158,8 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 			}
 		}
 	}
-	if spec.Scenario != nil || spec.Replay != "" { // nothing is searched
-		if spec.Scenario != nil {
+	if spec.Scenario != nil || spec.Replay != "" || spec.Script != nil { // nothing is searched
+		if spec.Replay == "" {
 			spec.Clean = 0
 		}
 		return spec, t, nil
@@ -209,6 +220,7 @@ func (s *Service) replaySpec(spec model.CampaignSpec) (model.CampaignSpec, error
 		return spec, fmt.Errorf("%w: it was made with the settings %v, not %v: leave out the settings, or start a campaign with the others", model.ErrInvalid, orig.Spec.Args, spec.Args)
 	}
 	spec.Target, spec.Kept, spec.Args, spec.Effect = then, kept, orig.Spec.Args, orig.Spec.Effect
+	spec.Script = orig.Spec.Script
 	spec.Strategy, spec.MaxLost, spec.MaxWindow = orig.Spec.Strategy, orig.Spec.MaxLost, orig.Spec.MaxWindow
 	if spec.Gate == "" {
 		spec.Gate = orig.Spec.Gate

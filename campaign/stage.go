@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"netsplit/campaign/run"
-	"netsplit/explorer/check"
 	"netsplit/model"
 	"netsplit/sut"
 )
@@ -41,10 +40,6 @@ type Stage struct {
 	n    int // plays so far
 }
 
-// generalChecks are those of a target that hold whatever a script does. The
-// others judge what the target's own workloads did.
-var generalChecks = []string{"process-died", "fatal-log"}
-
 // connectLimit is how long the switches of an outside testbed may take to connect
 // before a script: Open vSwitch tries every 8 s.
 const connectLimit = 20 * time.Second
@@ -52,9 +47,6 @@ const connectLimit = 20 * time.Second
 // OpenStage makes a testbed for a script: a lab of its own, or the outside
 // testbed, whose switches it waits for. It must be closed.
 func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error) {
-	if spec.Class == "" {
-		spec.Class = model.Broken
-	}
 	if spec.Seed == 0 {
 		spec.Seed = uint64(time.Now().UnixNano())
 	}
@@ -86,8 +78,7 @@ func (s *Service) OpenStage(ctx context.Context, spec StageSpec) (*Stage, error)
 			return nil, fmt.Errorf("%w: testbed %s is not ready: %w; its switches are waited for at %s", model.ErrUnavailable, s.cfg.Testbed.Name, err, s.ControllerAddr())
 		}
 	}
-	t.Checks = slices.DeleteFunc(slices.Clone(t.Checks), func(c model.CheckSpec) bool { return !slices.Contains(generalChecks, c.Name) })
-	t.Checks = append(t.Checks, model.CheckSpec{Name: check.Script, Class: spec.Class, Quote: spec.Quote})
+	judgedByScript(t, spec.Class, spec.Quote)
 	j := &job{c: model.Campaign{ID: s.newID(), State: model.CampaignRunning, Created: time.Now(), Planned: spec.Times,
 		Spec: model.CampaignSpec{Target: sut.Absolute(spec.Target), Strategy: model.StrategyScripted, Seed: spec.Seed, Labs: 1, Runs: spec.Times,
 			Effect: model.Drop, Args: spec.Args, MaxLost: -1, MaxWindow: -1}}}

@@ -348,9 +348,12 @@ type CampaignSpec struct {
 	// Scenario, when set, is what each of Runs runs does, with a seed of its own
 	// unless it states one; the rest of the search is then not used.
 	Scenario *Scenario `json:"scenario,omitempty"`
-	Strategy Strategy  `json:"strategy"`
-	Seed     uint64    `json:"seed"`
-	Labs     int       `json:"labs"` // labs used at once
+	// Script, when set, is what each of Runs runs plays in place of the target's workloads;
+	// the rest of the search is then not used.
+	Script   *ScriptFile `json:"script,omitempty"`
+	Strategy Strategy    `json:"strategy"`
+	Seed     uint64      `json:"seed"`
+	Labs     int         `json:"labs"` // labs used at once
 	// Runs bounds the fault runs, Clean the clean runs before them; Budget the
 	// wall time of the whole (0: no bound).
 	Runs   int           `json:"runs"`
@@ -404,6 +407,10 @@ func (s *CampaignSpec) TargetName() string {
 	return s.Target
 }
 
+// OnStage says that a program plays a script, step by step (campaign.Stage): nobody can go on
+// with it once that program has ended.
+func (s *CampaignSpec) OnStage() bool { return s.Strategy == StrategyScripted && s.Script == nil }
+
 // PolicyFile is a user's file of policies: YAML, or Starlark if its name ends in .star.
 type PolicyFile struct {
 	Name string `json:"name"`
@@ -411,6 +418,16 @@ type PolicyFile struct {
 	// Files are the texts of the Starlark files that a YAML one names, by these names.
 	Files map[string]string `json:"files,omitempty"`
 }
+
+// ScriptFile is a user's scripted test (campaign/script): the text of its file, or only the
+// name of one that comes with netsplit.
+type ScriptFile struct {
+	Name string `json:"name"`
+	Text string `json:"text,omitempty"`
+}
+
+// KnownScript is a scripted test that comes with netsplit.
+type KnownScript struct{ Name, Title, Target, Text string }
 
 // WarningKind names a mark of a wrong target file.
 type WarningKind string

@@ -56,6 +56,9 @@ func (s CampaignSpec) Model() (model.CampaignSpec, error) {
 	for _, f := range s.Faults {
 		m.Faults = append(m.Faults, model.PointFaultKind(f))
 	}
+	if f := s.Script; f != nil {
+		m.Script = &model.ScriptFile{Name: f.Name, Text: f.Text}
+	}
 	if p := s.Policies; p != nil {
 		m.Policies = &model.PolicyFile{Name: p.Name, Text: p.Text, Files: p.Files}
 	}
@@ -77,6 +80,9 @@ func FromCampaignSpec(m model.CampaignSpec) CampaignSpec {
 	}
 	for _, f := range m.Faults {
 		s.Faults = append(s.Faults, string(f))
+	}
+	if f := m.Script; f != nil {
+		s.Script = &ScriptFile{Name: f.Name, Text: f.Text}
 	}
 	if p := m.Policies; p != nil {
 		s.Policies = &PolicyFile{Name: p.Name, Text: p.Text, Files: p.Files}

@@ -46,10 +46,11 @@ func (s *Span) UnmarshalText(b []byte) error {
 
 // CampaignSpec asks for a campaign.
 type CampaignSpec struct {
-	Target   string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), with @ and a release of its software if needed; never a path; absent for a replay" example:"redis-sentinel"`
+	Target   string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), with @ and a release of its software if needed; never a path; absent for a replay, or to play a script on the target that it names" example:"redis-sentinel"`
 	Replay   string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: repeat its scenario, runs times, on the same target"`
-	Strategy string            `json:"strategy,omitempty" enum:"cofi,random,sequences,clean,steps,scripted" default:"cofi" doc:"How scenarios are chosen. sequences: crashes, isolations and lost messages at points of earlier runs, see depth, faults and policies. steps: by the given scenario. scripted marks plays of netsplit script run; it cannot be requested"`
+	Strategy string            `json:"strategy,omitempty" enum:"cofi,random,sequences,clean,steps,scripted" default:"cofi" doc:"How scenarios are chosen. sequences: crashes, isolations and lost messages at points of earlier runs, see depth, faults and policies. steps: by the given scenario. scripted: as the given script says; a campaign without one was played by netsplit script run or by a Go test"`
 	Scenario *ScenarioSpec     `json:"scenario,omitempty" doc:"What each of runs runs does, instead of a search"`
+	Script   *ScriptFile       `json:"script,omitempty" doc:"A scripted test that is played runs times, instead of a search"`
 	Seed     uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent: the daemon chooses and records one"`
 	Labs     int               `json:"labs,omitempty" minimum:"0" maximum:"10000" doc:"Labs used at once, at most 64; of a daemon with runners: runs at once. 0 or absent: 1; with runners as many as they have"`
 	Runs     int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent: the daemon's default"`
@@ -75,6 +76,25 @@ type CampaignSpec struct {
 	StopWhenBroken  bool `json:"stopWhenBroken,omitempty" doc:"End a search at the first broken promise that no run without a cut showed"`
 	WithoutCut      bool `json:"withoutCut,omitempty" doc:"Replay without cutting anything or touching any message: the control"`
 	Shrink          *int `json:"shrink,omitempty" minimum:"0" maximum:"100" doc:"Of a replay: instead of repeating the whole scenario, find which of its steps the failure needs; runs is not used. Of strategy sequences: do so at its end for the smallest sequence of each cause; 0: do not, absent: 3. The number is how often each scenario is tried that lacks steps"`
+}
+
+// ScriptFile is a file of a scripted test.
+type ScriptFile struct {
+	Name string `json:"name" minLength:"1" maxLength:"255" doc:"Its name, for messages; without a text, the name of one that comes with netsplit (see /v1/scripts)" example:"redis-sentinel/split-brain"`
+	Text string `json:"text,omitempty" maxLength:"65536" doc:"What is in it (docs/scripted-tests.md)"`
+}
+
+// Script is a scripted test that comes with netsplit.
+type Script struct {
+	Name   string `json:"name" doc:"For a campaign" example:"redis-sentinel/split-brain"`
+	Title  string `json:"title,omitempty" doc:"One line for people"`
+	Target string `json:"target" doc:"What it is played on unless a campaign names another target"`
+	Text   string `json:"text" doc:"What is in its file"`
+}
+
+// Scripts are the scripted tests that come with netsplit, by name.
+type Scripts struct {
+	Items []Script `json:"items"`
 }
 
 // PolicyFile is a file of policies that prune sequences of faults.

@@ -70,6 +70,8 @@ type Work struct {
 	Seed     uint64            `json:"seed"`
 	Gate     model.Gate        `json:"gate,omitempty"`
 	Needs    []string          `json:"needs,omitempty"` // what a runner must have
+	// Script is what runs play in place of the target's workloads; nil: nothing.
+	Script *model.ScriptFile `json:"script,omitempty"`
 }
 
 // result is what a runner says of a run; the subject says which.

@@ -31,7 +31,7 @@ steps:
   - end: d
   - fault: {name: f, kind: lose, match: {type: A, from: n1, to: n1}}
   - await: {message: {from: n7, to: $side}, within: 1s}
-`), "")
+`), asNamed, loadHere)
 	var list *sut.Error
 	if !errors.As(err, &list) {
 		t.Fatalf("%v", err)
@@ -65,7 +65,7 @@ steps:
 	if t.Failed() {
 		t.Log(list)
 	}
-	if _, err := parse("x.yaml", []byte("name: x\ntarget: redis-sentinel\nsteps:\n  - fault: {name: a, kind: lose, while: x, match: {type: A}}\n"), ""); err == nil || !strings.Contains(err.Error(), `x.yaml:4: steps[0].fault: unknown key "while"`) {
+	if _, err := parse("x.yaml", []byte("name: x\ntarget: redis-sentinel\nsteps:\n  - fault: {name: a, kind: lose, while: x, match: {type: A}}\n"), asNamed, loadHere); err == nil || !strings.Contains(err.Error(), `x.yaml:4: steps[0].fault: unknown key "while"`) {
 		t.Errorf("%v", err)
 	}
 }

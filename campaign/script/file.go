@@ -358,17 +358,26 @@ const verbNames = "let, do, cut, heal, fault, end, crash, stop, start, restart, 
 // that lists every problem with its line. other, where it is not "", is played on
 // in place of the file's target.
 func Load(file, other string) (*File, error) {
+	on := func(named string) string { return beside(file, named) }
+	if other != "" {
+		on = func(string) string { return sut.Absolute(other) }
+	}
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		if b, kerr := fs.ReadFile(targets.FS, known(file)); kerr == nil {
-			return parse(file, b, other)
+			return parse(file, b, on, loadHere)
 		}
 		return nil, fmt.Errorf("%w: no script %q: it is neither a file nor one that comes with netsplit: %s", model.ErrInvalid, file, strings.Join(Known(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: read the script: %w", model.ErrInvalid, err)
 	}
-	return parse(file, b, other)
+	return parse(file, b, on, loadHere)
+}
+
+func loadHere(target string) (*model.Target, error) {
+	t, _, err := sut.Load(target)
+	return t, err
 }
 
 // known is where a script that comes with netsplit would be.
@@ -390,14 +399,12 @@ func Known() []string {
 	return out
 }
 
-func parse(file string, b []byte, other string) (*File, error) {
+// parse reads a script. on says on what it is played, given the target that it names, which may
+// be "".
+func parse(file string, b []byte, on func(named string) string, load func(target string) (*model.Target, error)) (*File, error) {
 	f, line, err := sut.Decode(file, b, "script", "docs/scripted-tests.md for what a script holds", func(f *File, bad func(string, string, ...any)) {
-		if other != "" {
-			f.Target = sut.Absolute(other)
-		} else if f.Target != "" {
-			f.Target = beside(file, f.Target)
-		}
-		c := &checker{f: f, bad: bad}
+		f.Target = on(f.Target)
+		c := &checker{f: f, bad: bad, load: load}
 		c.file()
 	})
 	if err != nil {
@@ -410,7 +417,7 @@ func parse(file string, b []byte, other string) (*File, error) {
 // beside is the target of a script: a known one by its name, or a file from
 // where the script stands.
 func beside(script, name string) string {
-	if !strings.ContainsAny(name, "/\\.") || filepath.IsAbs(name) {
+	if name == "" || slices.Contains(sut.Known(), sut.At(name, "")) || !strings.ContainsAny(name, "/\\.") || filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(filepath.Dir(script), name)
@@ -420,6 +427,7 @@ func beside(script, name string) string {
 type checker struct {
 	f     *File
 	bad   func(path, format string, args ...any)
+	load  func(target string) (*model.Target, error)
 	t     *model.Target
 	hosts []Host
 	known map[string]kind // names so far
@@ -457,7 +465,7 @@ func (c *checker) file() {
 		c.bad("target", "the script has no target: name a known one (netsplit target list) or write the path of a target file")
 		return
 	}
-	t, _, err := sut.Load(f.Target)
+	t, err := c.load(f.Target)
 	if err != nil {
 		c.bad("target", "%v", err)
 		return

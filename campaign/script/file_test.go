@@ -2,12 +2,14 @@ package script
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"netsplit/model"
 	"netsplit/sut"
 )
 
@@ -31,7 +33,7 @@ steps:
   - {heal: a, sleep: 1s}
   - {if: $old, sleep: -1s}
   - {if: $w, let: {w: n1}}
-`), "")
+`), asNamed, loadHere)
 	var list *sut.Error
 	if !errors.As(err, &list) {
 		t.Fatalf("%v", err)
@@ -76,7 +78,7 @@ steps:
 		"name: x\ntarget: nosuch":         `x.yaml:2: target: no target "nosuch"`,
 		"name: x\ntarget: redis-sentinel": `no steps: say what to do`,
 	} {
-		if _, err := parse("x.yaml", []byte(text), ""); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse("x.yaml", []byte(text), asNamed, loadHere); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -117,5 +119,52 @@ func TestKnownScripts(t *testing.T) {
 	}
 	if _, err := Load("redis-sentinel/split-brain", "zookeeper"); err == nil || !strings.Contains(err.Error(), "has no role") {
 		t.Errorf("played on a target that lacks what it needs: %v", err)
+	}
+}
+
+func asNamed(target string) string { return target }
+
+// TestTargetsOfScripts: a name with a release is a name, whatever is beside the file.
+func TestTargetsOfScripts(t *testing.T) {
+	for name, want := range map[string]string{"": "", "redis-sentinel": "redis-sentinel", "zookeeper@3.9.5": "zookeeper@3.9.5", "../mine.yaml": "mine.yaml", "mine/target.yaml": "scripts/mine/target.yaml", "/x/y.yaml": "/x/y.yaml"} {
+		if got := beside("scripts/a.yaml", name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestFilesForADaemon: a script comes by its text, or by the name of one that comes with
+// netsplit, and no path is opened.
+func TestFilesForADaemon(t *testing.T) {
+	var asked []string
+	load := func(target string) (*model.Target, error) {
+		asked = append(asked, target)
+		return loadHere(target)
+	}
+	const text = "name: mine\ntarget: redis-sentinel\nset: {quorum: \"1\"}\nclass: documented\nquote: It may.\nsteps:\n  - sleep: 1s\n"
+	sc, err := Files{}.Read(model.ScriptFile{Name: "mine.yaml", Text: text}, "", load)
+	if err != nil || sc.Name != "mine" || sc.Target != "redis-sentinel" || sc.Set["quorum"] != "1" || sc.Class != model.Documented || sc.Quote != "It may." || sc.Play == nil || sc.File.Text != text {
+		t.Errorf("%+v, %v", sc, err)
+	}
+	sc, err = Files{}.Read(model.ScriptFile{Name: "redis-sentinel/split-brain"}, "redis-sentinel", load)
+	if err != nil || sc.Name != "split-brain" || !strings.Contains(sc.File.Text, "name: split-brain") {
+		t.Errorf("%+v, %v", sc, err)
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"../../../etc/passwd", "", "no script"},
+		{"/etc/passwd", "", "no script"},
+		{"x.yaml", "name: x\ntarget: redis-sentinel\nsteps: []\n", "x.yaml:3: steps: no steps"},
+		{"x.yaml", "name: x\ntarget: ../secret.yaml\nsteps:\n  - sleep: 1s\n", "../secret.yaml"},
+	} {
+		if _, err := (Files{}).Read(model.ScriptFile{Name: c.name, Text: c.text}, "", load); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+	if want := []string{"redis-sentinel", "redis-sentinel", "redis-sentinel", "../secret.yaml"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %v, want %v as written: who loads refuses paths", asked, want)
+	}
+	known, err := Files{}.Known()
+	if err != nil || len(known) != len(Known()) || known[0].Target == "" || known[0].Text == "" {
+		t.Errorf("%d of %d scripts, %v", len(known), len(Known()), err)
 	}
 }

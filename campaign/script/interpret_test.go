@@ -51,7 +51,7 @@ func TestAnAssertionAboutWhatCouldNotBeRead(t *testing.T) {
 // playFile plays the steps of a file on a fake run. The error is a panic's.
 func playFile(t *testing.T, r *fakeRun, steps string) error {
 	t.Helper()
-	f, err := parse("x.yaml", []byte("name: x\ntarget: redis-sentinel\nsteps:\n"+steps), "")
+	f, err := parse("x.yaml", []byte("name: x\ntarget: redis-sentinel\nsteps:\n"+steps), asNamed, loadHere)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"netsplit/api"
 	"netsplit/campaign"
 	"netsplit/campaign/cluster"
+	"netsplit/campaign/script"
 	"netsplit/model"
 	"netsplit/sut/software"
 )
@@ -111,7 +112,7 @@ func (f *runnerFlags) run(c *cobra.Command) error {
 		return err
 	}
 	service, err := campaign.Open(campaign.Config{RunsDir: f.dir, ControllerAddr: f.openflow, Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: f.switches.role == roleEqual,
-		Binary: exe, BinDir: filepath.Dir(exe), Metrics: api.NewMetrics(version, nil), Log: conf.Log, Version: version, InProcess: true})
+		Binary: exe, BinDir: filepath.Dir(exe), Metrics: api.NewMetrics(version, nil), Log: conf.Log, Version: version, InProcess: true, Scripts: script.Files{}})
 	if err != nil {
 		return err
 	}

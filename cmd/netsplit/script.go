@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,18 +13,19 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"netsplit/api/wire"
 	"netsplit/campaign/script"
 	"netsplit/model"
 	"netsplit/testbed/config"
 )
 
-func scriptCommand() *cobra.Command {
+func scriptCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "script", Short: "play scripted tests: cut, crash, pause, operate and assert, step by step",
 		Long: `Plays scripted tests that are written as files (docs/scripted-tests.md). They can
 also be written in Go and run by go test.`,
 	}
-	c.AddCommand(scriptRun(), scriptCheck())
+	c.AddCommand(scriptRun(conn), scriptCheck())
 	return c
 }
 
@@ -55,16 +58,20 @@ type scriptFlags struct {
 	set              map[string]string
 	seed             uint64
 	quiet            bool
+	labs             int
 	switches         switchFlags
 }
 
-func scriptRun() *cobra.Command {
+func scriptRun(conn *daemonFlags) *cobra.Command {
 	var o scriptFlags
+	var ci ciFlags
+	var show progressFlags
 	c := &cobra.Command{
 		Use:   "run FILE",
 		Short: "play a script on its target, and judge what happened",
 		Long: `Plays a script on its target, in a lab on this machine (root) or on the testbed of
---testbed. Each play starts the target anew, leaves a record and a report, and is
+--testbed. With --api a daemon plays it, as a campaign, on labs or the testbed of its own or
+on its runners. Each play starts the target anew, leaves a record and a report, and is
 judged from its record.
 
 Exit status: 0 every play passed (or failed as the script documents), 1 netsplit
@@ -75,6 +82,14 @@ be judged, 130 interrupted.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.times < 1 {
 				return usage("--times %d: play it once or more", o.times)
+			}
+			if conn.about != "" || c.Flags().Changed("api") { // and not by NETSPLIT_API alone
+				return conn.playScript(c, args[0], o, show, &ci)
+			}
+			for _, flag := range daemonsAlone {
+				if c.Flags().Changed(flag) {
+					return usage("--%s needs --api: without a daemon, plays are made one after the other", flag)
+				}
 			}
 			return playScript(c, args[0], o)
 		},
@@ -89,7 +104,40 @@ be judged, 130 interrupted.`,
 	f.StringVar(&o.openflow, "openflow", "127.0.0.1:6653", "address that the switches of --testbed connect to")
 	o.switches.register(f)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print plays, not their steps")
+	labsFlag(f, &o.labs)
+	show.register(f)
+	ci.register(f)
+	conn.register(c)
 	return c
+}
+
+// daemonsAlone are flags of plays that a daemon makes, notDaemons of those of this process.
+var (
+	daemonsAlone = []string{"labs", "progress", "junit", "fail-on", "baseline"}
+	notDaemons   = []string{"testbed", "openflow", "quiet", "tls-cert", "tls-key", "tls-ca", "allowed-datapath", "role"}
+)
+
+// playScript has a daemon play a script.
+func (d *daemonFlags) playScript(c *cobra.Command, path string, o scriptFlags, show progressFlags, ci *ciFlags) error {
+	for _, flag := range notDaemons {
+		if c.Flags().Changed(flag) {
+			return usage("--%s and --api exclude one another: the daemon plays the script as it is configured", flag)
+		}
+	}
+	if err := errors.Join(requireCount(c, "labs"), ci.read()); err != nil {
+		return err
+	}
+	f, err := script.Load(path, o.on)
+	if err != nil {
+		return err
+	}
+	spec := wire.CampaignSpec{Target: f.Target, Script: &wire.ScriptFile{Name: path}, Runs: o.times, Args: o.set, Seed: o.seed, Labs: o.labs}
+	if b, err := os.ReadFile(path); err == nil {
+		spec.Script = &wire.ScriptFile{Name: filepath.Base(path), Text: string(b)}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return d.campaign(c, "", spec, show, nil, func(m made) error { return summarise(c, m, ci) })
 }
 
 func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {

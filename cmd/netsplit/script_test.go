@@ -14,7 +14,7 @@ func TestTheCommandThatPlaysAScriptAgainIsTheOneThatDid(t *testing.T) {
 		"netsplit script run a.yaml --target other/target.yaml":                 {"--target", "other/target.yaml"},
 		"netsplit script run a.yaml --tls-ca ca.pem --tls-cert c.pem":           {"--tls-cert", "c.pem", "--tls-ca", "ca.pem"},
 	} {
-		c := scriptRun()
+		c := scriptRun(&daemonFlags{})
 		if err := c.Flags().Parse(args); err != nil {
 			t.Fatal(err)
 		}

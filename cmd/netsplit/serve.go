@@ -14,6 +14,7 @@ import (
 
 	"netsplit/api"
 	"netsplit/campaign"
+	"netsplit/campaign/script"
 	"netsplit/model"
 	"netsplit/record/rundir"
 	"netsplit/testbed/config"
@@ -91,7 +92,7 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 		return nil, err
 	}
 	cfg := campaign.Config{Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: c.switches.role == roleEqual, RunsDir: c.runsDir, StorePath: c.store, ControllerAddr: c.openflow, Binary: exe,
-		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, Reads: c.reads, APIAddr: d.doors.commands(), Retention: c.keep.model(), Cluster: runners}
+		BinDir: filepath.Dir(exe), Metrics: d.metrics, Log: c.log, Version: version, Gate: model.Gate(c.gate), InProcess: c.inProcess, Reads: c.reads, APIAddr: d.doors.commands(), Retention: c.keep.model(), Cluster: runners, Scripts: script.Files{}}
 	if d.service, err = campaign.Open(cfg); err != nil {
 		return nil, err
 	}

@@ -149,6 +149,17 @@ func TestRunnersMakeACampaign(t *testing.T) {
 			t.Errorf("%d, %v: no metric is like %s", status, err, want)
 		}
 	}
+	// They play scripts, too.
+	c = e.begins(wire.CampaignSpec{Runs: 2, Script: &wire.ScriptFile{Name: "mine.yaml", Text: `name: mine
+target: redis-sentinel
+steps:
+  - do: {on: c1, call: [set, n1, x, v1], expect: ok}
+  - assert: {on: c2, call: [get, n1, x], gives: v1, words: it is there}
+`}})
+	e.until(2*time.Minute, c.ID, "it is done", func(c wire.Campaign) bool { return c.State == string(model.CampaignDone) })
+	if runs := harness.Records(t, e.dir, c.ID); len(runs) != 2 || runs[0].Verdict.Value != model.VerdictPass || runs[1].Verdict.Value != model.VerdictPass {
+		t.Errorf("%s", harness.Verdicts(runs))
+	}
 	for name, p := range map[string]*harness.Process{"m1": m1, "m2": m2} {
 		p.Signal(t, syscall.SIGTERM)
 		if r := p.Wait(t, time.Minute); r.Code != 0 {

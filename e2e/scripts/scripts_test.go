@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"encoding/json"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,9 +12,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"netsplit/api/wire"
 	"netsplit/campaign/script"
 	"netsplit/e2e/harness"
 	"netsplit/e2e/need"
@@ -397,5 +400,55 @@ func TestFailsTheTest(t *testing.T) {
 	})
 	if all := strings.Join(ft.errors, "\n"); !strings.Contains(all, "there is something") || strings.Contains(all, "and this holds") {
 		t.Errorf("it was told %q", ft.errors)
+	}
+}
+
+// TestADaemonPlaysAScript that came by REST, several at once, and replays a play.
+func TestADaemonPlaysAScript(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := t.TempDir()
+	d := harness.Serve(t, "--runs-dir", dir, "--listen", "127.0.0.1:0", "--openflow", "127.0.0.1:0")
+	ended := func(spec wire.CampaignSpec) wire.Campaign {
+		t.Helper()
+		var c wire.Campaign
+		d.Call("POST", "/v1/campaigns", spec, &c)
+		harness.Until(t, 3*time.Minute, "campaign "+c.ID+" ends", func() error {
+			d.Call("GET", "/v1/campaigns/"+c.ID, nil, &c)
+			if c.Ended == nil {
+				return errors.New(c.State)
+			}
+			return nil
+		})
+		if c.State != string(model.CampaignDone) {
+			t.Fatalf("%+v", c)
+		}
+		return c
+	}
+	c := ended(wire.CampaignSpec{Runs: 2, Labs: 2, Script: &wire.ScriptFile{Name: "mine.yaml", Text: `name: mine
+target: redis-sentinel
+steps:
+  - do: {on: c1, call: [set, n1, x, v1], expect: ok}
+  - cut: {name: split, shape: isolate, groups: [[n3]]}
+  - sleep: 1s
+  - heal: split
+  - assert: {on: c1, call: [get, n1, x], gives: v2, words: nobody wrote v2}
+`}})
+	runs := harness.Records(t, dir, c.ID)
+	if len(runs) != 2 || c.Findings != 1 || c.Spec.Strategy != string(model.StrategyScripted) || c.Spec.Target != "redis-sentinel" {
+		t.Fatalf("%d runs, %+v", len(runs), c)
+	}
+	for _, r := range runs {
+		if len(r.Verdict.Failures) != 1 || r.Verdict.Failures[0].Signature != "assertion: nobody wrote v2" {
+			t.Errorf("%+v", r.Verdict)
+		}
+		proved(t, r.RunSummary)
+	}
+	again := ended(wire.CampaignSpec{Replay: runs[1].Run, Runs: 1})
+	if again.Reproduced != 1 {
+		t.Errorf("%+v", again)
+	}
+	d.Signal(t, syscall.SIGTERM)
+	if r := d.Wait(t, time.Minute); r.Code != 0 {
+		t.Errorf("%s", r)
 	}
 }

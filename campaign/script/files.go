@@ -1,0 +1,49 @@
+package script
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"netsplit/campaign"
+	"netsplit/deploy/targets"
+	"netsplit/model"
+)
+
+// Files has a campaign.Service play script files.
+type Files struct{}
+
+// Read reads a script by its text or, without one, by the name of one that comes with netsplit.
+// A target is a name: no path is opened.
+func (Files) Read(s model.ScriptFile, other string, load func(target string) (*model.Target, error)) (*campaign.Script, error) {
+	if s.Text == "" {
+		b, err := fs.ReadFile(targets.FS, known(s.Name))
+		if err != nil {
+			return nil, fmt.Errorf("no script %q comes with netsplit: there are %s; or send its text", s.Name, strings.Join(Known(), ", "))
+		}
+		s.Text = string(b)
+	}
+	f, err := parse(s.Name, []byte(s.Text), func(named string) string { return cmp.Or(other, named) }, load)
+	if err != nil {
+		return nil, err
+	}
+	return &campaign.Script{File: s, Name: f.Name, Target: f.Target, Set: f.Set, Class: model.FailureClass(f.Class), Quote: f.Quote, Play: play(nil, f.Play)}, nil
+}
+
+// Known lists the scripts that come with netsplit, sorted by name.
+func (Files) Known() ([]model.KnownScript, error) {
+	var out []model.KnownScript
+	for _, name := range Known() {
+		b, err := fs.ReadFile(targets.FS, known(name))
+		if err != nil {
+			return nil, err
+		}
+		f, err := parse(name, b, func(named string) string { return named }, loadHere)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, model.KnownScript{Name: name, Title: f.Title, Target: f.Target, Text: string(b)})
+	}
+	return out, nil
+}
