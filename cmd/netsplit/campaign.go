@@ -232,8 +232,10 @@ func tellCampaign(c *cobra.Command, m made) ([]wire.Finding, verdictCount, error
 	return found, verdicts, nil
 }
 
-// verdictCount counts runs by verdict.
+// verdictCount counts runs by verdict, and those without one that were cut short.
 type verdictCount map[string]int
+
+const cutShort = "cut short"
 
 func (v verdictCount) decided() int {
 	return v[string(model.VerdictPass)] + v[string(model.VerdictFail)]
@@ -242,7 +244,7 @@ func (v verdictCount) decided() int {
 // String lists the verdicts in a fixed order.
 func (v verdictCount) String() string {
 	var parts []string
-	for _, w := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictVacuous, model.VerdictUnknown} {
+	for _, w := range []model.VerdictValue{model.VerdictPass, model.VerdictFail, model.VerdictVacuous, model.VerdictUnknown, cutShort} {
 		if n := v[string(w)]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, w))
 		}
@@ -294,10 +296,12 @@ func countRuns(ctx context.Context, cl *client.Client, campaign string) (verdict
 	runs, err := allRuns(ctx, cl, campaign)
 	v, t := verdictCount{}, &spent{}
 	for i := range runs {
-		v[runs[i].Verdict.Value]++
-		if !runs[i].CutShort {
-			t.add(&runs[i])
+		if runs[i].CutShort {
+			v[cutShort]++
+			continue
 		}
+		v[runs[i].Verdict.Value]++
+		t.add(&runs[i])
 	}
 	return v, t, err
 }

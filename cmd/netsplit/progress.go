@@ -33,6 +33,7 @@ type progress struct {
 	silent   bool
 	began    time.Time
 	seen     map[string]bool        // finished runs told
+	counted  int                    // of those told, the ones that count as done: not cut short
 	read     int                    // runs that were done when their list was last read
 	reported string                 // last reason told while runs were under way
 	warned   map[model.Warning]bool // told
@@ -78,6 +79,7 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 		p.read = c.Done
 		for _, r := range runs {
 			p.seen[r.ID] = true
+			p.counted += counts(&r)
 			p.say("%s  %-7s %s", r.ID, r.Verdict.Value, firstLine(r.Verdict.Reason))
 		}
 	}
@@ -103,8 +105,9 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 // where several labs are used or a run took long, stand shortly before those: it is
 // read from its end until all are found.
 func (p *progress) finished(ctx context.Context, cl *client.Client, c wire.Campaign) (fresh []wire.RunRow, err error) {
-	limit := c.Done - len(p.seen) + 2*max(c.Spec.Labs, 1)
-	for cursor := ""; len(p.seen)+len(fresh) < c.Done; limit = 200 {
+	found := p.counted
+	limit := c.Done - found + 2*max(c.Spec.Labs, 1)
+	for cursor := ""; found < c.Done; limit = 200 {
 		page, err := cl.Runs(ctx, wire.RunFilter{Campaign: c.ID}, min(limit, 200), cursor)
 		if err != nil {
 			return nil, err
@@ -112,6 +115,7 @@ func (p *progress) finished(ctx context.Context, cl *client.Client, c wire.Campa
 		for _, r := range page.Items {
 			if !p.seen[r.ID] {
 				fresh = append(fresh, r)
+				found += counts(&r)
 			}
 		}
 		if cursor = page.Next; cursor == "" {
@@ -120,6 +124,14 @@ func (p *progress) finished(ctx context.Context, cl *client.Client, c wire.Campa
 	}
 	slices.Reverse(fresh)
 	return fresh, nil
+}
+
+// counts is 1 for a run that counts as done, 0 for one that was cut short.
+func counts(r *wire.RunRow) int {
+	if r.CutShort {
+		return 0
+	}
+	return 1
 }
 
 // warn tells of marks of a wrong target file that are new, and on a terminal how to

@@ -190,3 +190,37 @@ func TestProgressWarns(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
+
+// TestRunsThatWereCutShort do not count as done: they hide no other, and have no verdict.
+func TestRunsThatWereCutShort(t *testing.T) {
+	row := func(id string, short bool) wire.RunRow {
+		return wire.RunRow{ID: id, Verdict: wire.Verdict{Value: "unknown"}, CutShort: short}
+	}
+	list := []wire.RunRow{row("c-1-r0004", false), row("c-1-r0003", true), row("c-1-r0002", false), row("c-1-r0001", true)}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewEncoder(w).Encode(wire.Runs{Items: list}); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer srv.Close()
+	cl, err := client.New(client.Config{API: srv.URL, Token: "any"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	p := progressFlags{mode: "plain"}.progress(&out, time.Now())
+	all := list
+	for _, look := range []struct{ from, done int }{{2, 1}, {0, 2}} {
+		list = all[look.from:]
+		if err := p.update(t.Context(), cl, wire.Campaign{ID: "c-1", State: "running", Done: look.done}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told := strings.Count(out.String(), "c-1-r"); told != len(all) {
+		t.Errorf("%d of %d runs are told:\n%s", told, len(all), &out)
+	}
+	v, _, err := countRuns(t.Context(), cl, "c-1")
+	if err != nil || v.String() != "2 unknown, 2 cut short" {
+		t.Errorf("%s, %v", v, err)
+	}
+}
