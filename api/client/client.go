@@ -204,6 +204,17 @@ func (c *Client) UploadTarget(ctx context.Context, archive []byte) (wire.Target,
 	return out, nil
 }
 
+// Query asks the record of a run with SQL.
+func (c *Client) Query(ctx context.Context, run string, q wire.Query) (wire.QueryResult, error) {
+	return call[wire.QueryResult](ctx, c, http.MethodPost, "/v1/runs/"+id(run)+"/query", q, 0)
+}
+
+// Points says which single faults a search could make at points of a campaign's clean runs, and
+// which of them policies keep.
+func (c *Client) Points(ctx context.Context, campaign string, q wire.PointsQuery) (wire.FaultPoints, error) {
+	return call[wire.FaultPoints](ctx, c, http.MethodPost, "/v1/campaigns/"+id(campaign)+"/points", q, 0)
+}
+
 // PutSchedule makes a schedule, or replaces the one of its name.
 func (c *Client) PutSchedule(ctx context.Context, name string, spec wire.ScheduleSpec) (wire.Schedule, error) {
 	return call[wire.Schedule](ctx, c, http.MethodPut, "/v1/schedules/"+id(name), spec, 0)

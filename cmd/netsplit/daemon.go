@@ -53,6 +53,10 @@ func (d *daemonFlags) registerOn(c *cobra.Command) {
 	}
 }
 
+// named says that the flags of a command name a daemon. NETSPLIT_API alone does not send those
+// away that read records on this machine.
+func (d *daemonFlags) named(c *cobra.Command) bool { return c.Flags().Changed("api") || d.about != "" }
+
 // client speaks with the daemon that is named, or with this user's own.
 func (d *daemonFlags) client() (*client.Client, error) {
 	if d.addr == "" && d.about != "" {

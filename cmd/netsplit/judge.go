@@ -32,11 +32,10 @@ With --examine it changes nothing; for a run without cuts it prints what "target
 write under frames.`,
 		Args: exactArgs(1, "a run's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			byDaemon := c.Flags().Changed("api") || conn.about != "" // and not by NETSPLIT_API alone
-			if byDaemon && examine {
+			if conn.named(c) && examine {
 				return usage("--examine reads a record on this machine: leave out the flags of a daemon")
 			}
-			if byDaemon {
+			if conn.named(c) {
 				return conn.judge(c, args[0])
 			}
 			dir, err := findRun(runsDir, args[0])

@@ -119,7 +119,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	var conn daemonFlags
-	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), scheduleCommand(&conn), storeCommand(&conn), configCommand(), conn.completes(replayCommand(&conn), false, runNames), conn.completes(shrinkCommand(&conn), false, runNames), runsCommand(&conn), findingsCommand(&conn), conn.completes(logsCommand(&conn), false, runNames), conn.completes(watchCommand(&conn), false, liveRunNames), conn.completes(openCommand(&conn), false, runNames), judgeCommand(&conn), queryCommand(), exportCommand(), checkCommand(), pointsCommand(), policyCommand(), invariantsCommand(&conn),
+	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), scheduleCommand(&conn), storeCommand(&conn), configCommand(), conn.completes(replayCommand(&conn), false, runNames), conn.completes(shrinkCommand(&conn), false, runNames), runsCommand(&conn), findingsCommand(&conn), conn.completes(logsCommand(&conn), false, runNames), conn.completes(watchCommand(&conn), false, liveRunNames), conn.completes(openCommand(&conn), false, runNames), judgeCommand(&conn), conn.completes(queryCommand(&conn), false, runNames), exportCommand(), checkCommand(), pointsCommand(&conn), policyCommand(&conn), invariantsCommand(&conn),
 		labCommand(), testbedCommand(), doctorCommand(&conn), partitionCommand(&conn), accessCommand(&conn), scriptCommand(&conn), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), manCommand(), agentCommand(), clusterCommand(&conn), runnerCommand())
 	wantsCommand(root)
 	return root

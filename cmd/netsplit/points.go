@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -9,14 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"netsplit/api/client"
 	"netsplit/api/wire"
 	"netsplit/campaign/judge"
 	"netsplit/campaign/points"
 	"netsplit/explorer/prune"
 	"netsplit/model"
+	"netsplit/sut"
 )
 
-func pointsCommand() *cobra.Command {
+func pointsCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
 	var keys, faults, only []string
 	var o output
@@ -25,10 +28,11 @@ func pointsCommand() *cobra.Command {
 		Short: "list the faults that recorded clean runs of a target have a point for",
 		Long: `Lists where the recorded clean runs could fail: each fault with its id, how many of the
 runs have its point, and the point. CAMPAIGN is an id below --runs-dir, or a directory; for a
-TARGET all its clean runs below --runs-dir are read. Nothing is run.`,
-		Args: exactArgs(1, "a target's name, or a campaign's id or directory"),
+TARGET (its name or path) all its clean runs below --runs-dir are read. With --api CAMPAIGN is an id, and a
+daemon reads. Nothing is run.`,
+		Args: exactArgs(1, "a target's name or path, or a campaign's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err := askPoints(runsDir, args[0], wire.PointsQuery{Keys: keys, Faults: faults}, only)
+			p, err := conn.askPoints(c, runsDir, args[0], wire.PointsQuery{Keys: keys, Faults: faults}, only)
 			if err != nil {
 				return err
 			}
@@ -41,10 +45,11 @@ TARGET all its clean runs below --runs-dir are read. Nothing is run.`,
 	c.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one, of "+model.Joined(model.PointKeys())+" (default: as the target says)")
 	c.Flags().StringArrayVar(&only, "only", nil, onlyHelp)
 	c.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults, of "+model.Joined(model.PointFaultKinds())+" (default all)")
+	conn.register(c)
 	return c
 }
 
-func policyCommand() *cobra.Command {
+func policyCommand(conn *daemonFlags) *cobra.Command {
 	c := &cobra.Command{Use: "policy", Short: "policies that prune sequences of faults"}
 	var runsDir, on string
 	var keys, faults, only []string
@@ -56,7 +61,7 @@ func policyCommand() *cobra.Command {
 		Long: `Asks the policies of FILE which of the faults that the clean runs of --on have a point for
 would be run, and prints the others with the reason. FILE is one policy in Starlark (.star),
 or a list of named ones in YAML. Nothing is run, so sequences of two faults and more,
-which follow from runs with the first, are not shown.`,
+which follow from runs with the first, are not shown. With --api a daemon reads the runs.`,
 		Args: exactArgs(1, "a file of policies"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if on == "" {
@@ -66,7 +71,7 @@ which follow from runs with the first, are not shown.`,
 			if err != nil {
 				return usage("%w", err)
 			}
-			p, err := askPoints(runsDir, on, wire.PointsQuery{Keys: keys, Faults: faults, Policies: policies, Seed: seed}, only)
+			p, err := conn.askPoints(c, runsDir, on, wire.PointsQuery{Keys: keys, Faults: faults, Policies: policies, Seed: seed}, only)
 			if err != nil {
 				return err
 			}
@@ -78,11 +83,12 @@ which follow from runs with the first, are not shown.`,
 	}
 	o.register(try.Flags())
 	try.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
-	try.Flags().StringVar(&on, "on", "", "a campaign's id or directory, or a target's name")
+	try.Flags().StringVar(&on, "on", "", "a campaign's id or directory, or a target's name or path")
 	try.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one (default: as the target says)")
 	try.Flags().StringArrayVar(&only, "only", nil, onlyHelp)
 	try.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults (default all)")
 	try.Flags().Uint64Var(&seed, "seed", 1, "draws one sequence of each cluster")
+	conn.register(try)
 	list := &cobra.Command{
 		Use: "list", Short: "list the named policies", Args: exactArgs(0, "nothing"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -116,9 +122,13 @@ func readProfiles(runsDir, what string, keys []string) (*judge.Profiles, error) 
 			return nil, usage("a point has no key %q: it has %s", k, model.Joined(model.PointKeys()))
 		}
 	}
-	for _, dir := range []string{what, filepath.Join(runsDir, what)} {
-		if s, err := os.Stat(dir); err == nil && s.IsDir() {
-			return judge.CleanProfiles([]string{dir}, pointKeys(keys))
+	if t, _, err := sut.Load(what); err == nil {
+		what = t.Name
+	} else {
+		for _, dir := range []string{what, filepath.Join(runsDir, what)} {
+			if s, err := os.Stat(dir); err == nil && s.IsDir() {
+				return judge.CleanProfiles([]string{dir}, pointKeys(keys))
+			}
 		}
 	}
 	dirs, err := judge.CampaignsOf(runsDir, what)
@@ -131,7 +141,21 @@ func readProfiles(runsDir, what string, keys []string) (*judge.Profiles, error) 
 	return judge.CleanProfiles(dirs, pointKeys(keys))
 }
 
-// askPoints asks the clean runs that a user means.
+// askPoints asks the clean runs that a user means: of a daemon that he names, or below runsDir.
+func (d *daemonFlags) askPoints(c *cobra.Command, runsDir, what string, q wire.PointsQuery, only []string) (out wire.FaultPoints, err error) {
+	if !d.named(c) {
+		return askPoints(runsDir, what, q, only)
+	}
+	if q.Only, err = onlyOf(only); err != nil {
+		return out, err
+	}
+	err = d.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+		out, err = cl.Points(ctx, what, q)
+		return err
+	})
+	return out, err
+}
+
 func askPoints(runsDir, what string, q wire.PointsQuery, only []string) (wire.FaultPoints, error) {
 	p, err := readProfiles(runsDir, what, q.Keys)
 	if err != nil {

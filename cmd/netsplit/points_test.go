@@ -3,8 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +73,15 @@ func cleanRuns(t *testing.T) (root string) {
 
 func TestPointsOfCleanRuns(t *testing.T) {
 	root := cleanRuns(t)
-	for _, of := range []string{"c-1", "pair", filepath.Join(root, "c-1")} {
+	file := filepath.Join(t.TempDir(), "mine.yaml") // of a target of that name
+	b, err := os.ReadFile("../../e2e/targets/gossip/target.yaml")
+	if err == nil {
+		err = os.WriteFile(file, regexp.MustCompile(`(?m)^name: .*$`).ReplaceAll(b, []byte("name: pair")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []string{"c-1", "pair", filepath.Join(root, "c-1"), file} {
 		code, out, errs := cli(t, "points", of, "--runs-dir", root, "--fault", "crash")
 		if code != 0 {
 			t.Fatalf("status %d: %s", code, errs)
@@ -96,6 +108,49 @@ func TestPointsAreNarrowed(t *testing.T) {
 	code, out, errs := cli(t, "points", "pair", "--runs-dir", root, "--fault", "crash", "--only", "type=wr*,type=late", "--only", "place=before", "--keys", "side,type,node")
 	if code != 0 || strings.Contains(out, "copy") || strings.Contains(out, "crash after") || !strings.Contains(out, `crash before send n2 "late"`) || !strings.Contains(out, `"write"`) {
 		t.Errorf("status %d:\n%s%s", code, out, errs)
+	}
+}
+
+// TestADaemonReadsRecords where --api names it, and not by NETSPLIT_API alone.
+func TestADaemonReadsRecords(t *testing.T) {
+	var asked []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		asked = append(asked, r.URL.Path+" "+string(body))
+		answer := `{"target":"pair","runs":2,"items":[{"id":"f-1","text":"crash before send","runs":2}],"kept":1,"periodic":[]}`
+		if strings.HasSuffix(r.URL.Path, "/query") {
+			answer = `{"columns":["n"],"rows":[[9007199254740993]],"truncated":true}`
+		}
+		fmt.Fprint(w, answer)
+	}))
+	defer srv.Close()
+	t.Setenv("NETSPLIT_TOKEN", "sixteen-characters")
+	policy := filepath.Join(t.TempDir(), "p.yaml")
+	if err := os.WriteFile(policy, []byte("policy: [first-only]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, asked, want string
+		code              int
+	}{
+		{"points c-1 --fault crash --only type=a", `/v1/campaigns/c-1/points {"faults":["crash"],"only":{"type":["a"]}}`, "crash before send", 0},
+		{"policy try " + policy + " --on c-1", `/v1/campaigns/c-1/points {"policies":{"name":"p.yaml","text":"policy: [first-only]\n"},"seed":1}`, "1 of 1 single faults would be run", 0},
+		{"query c-1-r0001 values(1)", `/v1/runs/c-1-r0001/query {"sql":"values(1)","limit":10000}`, "9007199254740993", 0},
+		{"query c-1-r0001 --db x.db", "", "--db is for records on this machine", 2},
+	} {
+		asked = nil
+		code, out, errs := cli(t, append(strings.Fields(c.args), "--api", srv.URL)...)
+		if got := strings.Join(asked, "\n"); code != c.code || got != c.asked || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: status %d, asked %s, want %s\n%s%s", c.args, code, got, c.asked, out, errs)
+		}
+	}
+	t.Setenv("NETSPLIT_API", srv.URL)
+	asked = nil
+	if code, _, errs := cli(t, "points", "c-1", "--runs-dir", t.TempDir()); code != 2 || len(asked) > 0 {
+		t.Errorf("status %d, asked %v: %s", code, asked, errs)
 	}
 }
 

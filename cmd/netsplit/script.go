@@ -83,7 +83,7 @@ be judged, 130 interrupted.`,
 			if o.times < 1 {
 				return usage("--times %d: play it once or more", o.times)
 			}
-			if conn.about != "" || c.Flags().Changed("api") { // and not by NETSPLIT_API alone
+			if conn.named(c) {
 				return conn.playScript(c, args[0], o, show, &ci)
 			}
 			for _, flag := range daemonsAlone {
