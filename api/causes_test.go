@@ -45,8 +45,9 @@ func TestASmallestScenarioIsOneThatACampaignTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, srv, 202, "POST", "/v1/campaigns", string(b))
+	expect(t, srv, 202, "POST", "/v1/campaigns", `{"script":{"name":"mine.yaml","text":"steps: []"}}`)
 	all, err := read[wire.Campaigns](srv, "/v1/campaigns")
-	if err != nil || len(all.Items) != 2 || all.Items[0].Shrunk != nil || all.Items[1].Shrunk != nil {
+	if err != nil || len(all.Items) != 3 || all.Items[0].Shrunk != nil || all.Items[1].Shrunk != nil || all.Items[0].Spec.Script.Text != "" || all.Items[0].Spec.Script.Name != "mine.yaml" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }

@@ -55,6 +55,9 @@ func (s *server) listCampaigns(ctx context.Context, in *campaignsInput) (*body[w
 	}
 	for i := range list {
 		list[i].Shrunk = nil
+		if f := list[i].Spec.Script; f != nil {
+			list[i].Spec.Script = &model.ScriptFile{Name: f.Name}
+		}
 	}
 	return &body[wire.Campaigns]{wire.Campaigns{Items: wire.All(list, wire.FromCampaign), Next: next}}, nil
 }

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,7 +110,7 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	if j.script, err = s.scripted(spec.Script, spec.Target, t); err != nil {
+	if j.script, err = s.scripted(spec.Script, cmp.Or(spec.Kept, spec.Target), t); err != nil {
 		return err
 	}
 	s.metrics.KnownTarget(t.Name, spec.Strategy)

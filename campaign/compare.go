@@ -153,7 +153,11 @@ func (s *Service) earlier(c *model.Campaign) (string, error) {
 }
 
 // alike says whether two campaigns searched one target, whatever its release, with the same
-// strategy and settings.
+// strategy and settings, or played the same script on it. What a program plays has no text to
+// compare.
 func alike(a, b *model.Campaign) bool {
+	if a.Spec.OnStage() || (a.Spec.Script == nil) != (b.Spec.Script == nil) || a.Spec.Script != nil && a.Spec.Script.Text != b.Spec.Script.Text {
+		return false
+	}
 	return a.Spec.Replay == "" && a.Spec.Scenario == nil && a.Spec.TargetName() == b.Spec.TargetName() && a.Spec.Strategy == b.Spec.Strategy && maps.Equal(a.Spec.Args, b.Spec.Args)
 }

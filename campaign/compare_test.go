@@ -57,10 +57,21 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%v, %+v, %+v; want %s", got, c.Campaign, c.Before, want)
 		}
 	}
+	script := model.CampaignSpec{Target: "mine", Strategy: model.StrategyScripted, Script: &model.ScriptFile{Name: "a.yaml", Text: "a"}}
+	another, onStage := script, script
+	another.Script, onStage.Script = &model.ScriptFile{Name: "a.yaml", Text: "b"}, nil
+	put("c-11", 11, script, model.CampaignDone, "a")
+	put("c-12", 12, onStage, model.CampaignDone, "b")
+	put("c-13", 13, another, model.CampaignDone)
+	put("c-14", 14, onStage, model.CampaignDone)
+	put("c-15", 15, script, model.CampaignDone)
+	if c, err := s.Compare(t.Context(), "c-15", ""); err != nil || c.Before.ID != "c-11" || len(c.Gone) != 1 {
+		t.Errorf("of the same script: %+v, %v", c, err)
+	}
 	for _, c := range []struct {
 		id, before string
 		want       error
-	}{{"c-5", "c-2", model.ErrInvalid}, {"c-5", "c-9", model.ErrNotFound}, {"c-9", "", model.ErrNotFound}, {"c-1", "", model.ErrNotFound}, {"c-3", "", model.ErrNotFound}} {
+	}{{"c-13", "", model.ErrNotFound}, {"c-14", "", model.ErrNotFound}, {"c-5", "c-2", model.ErrInvalid}, {"c-5", "c-9", model.ErrNotFound}, {"c-9", "", model.ErrNotFound}, {"c-1", "", model.ErrNotFound}, {"c-3", "", model.ErrNotFound}} {
 		if _, err := s.Compare(t.Context(), c.id, c.before); !errors.Is(err, c.want) {
 			t.Errorf("%s with %q: %v, want %v", c.id, c.before, err, c.want)
 		}

@@ -147,7 +147,7 @@ func (s *Service) bookReplay(orig model.RunSummary) error {
 }
 
 func (s *Service) repeat(w model.WorkItem) string {
-	if w.Scenario.Repeat != "" {
+	if w.Scenario.Strategy == model.StrategyScripted {
 		return w.Scenario.Repeat
 	}
 	return s.replayCommand(w.Run)

@@ -24,7 +24,7 @@ type Scripts interface {
 // Script is a file of a scripted test, read and checked.
 type Script struct {
 	File model.ScriptFile // with its text
-	// Name is that in the file; Target is as the file, or who has it played, names it.
+	// Name is the name in the file. Target is the override, or else the target in the file.
 	Name, Target string
 	Set          map[string]string
 	Class        model.FailureClass // of an assertion that does not hold; "": broken
@@ -45,7 +45,7 @@ func (s *Service) readScript(f model.ScriptFile, target string) (*Script, error)
 		return nil, fmt.Errorf("this program plays no scripts")
 	}
 	return s.cfg.Scripts.Read(f, target, func(name string) (*model.Target, error) {
-		name, err := s.named(name)
+		name, err := s.nameOf(name)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (s *Service) completeScript(spec model.CampaignSpec) (model.CampaignSpec, e
 	if err != nil {
 		return spec, fmt.Errorf("script: %w", err)
 	}
-	if spec.Target, err = s.named(sc.Target); err != nil {
+	if spec.Target, err = s.nameOf(sc.Target); err != nil {
 		return spec, fmt.Errorf("script: target: %w", err)
 	}
 	args := maps.Clone(sc.Set)

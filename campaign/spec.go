@@ -41,7 +41,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 			return spec, nil, fmt.Errorf("replay %s: %w", spec.Replay, err)
 		}
 	}
-	if spec.Script != nil {
+	if spec.Script != nil && spec.Replay == "" {
 		if spec, err = s.completeScript(spec); err != nil {
 			return spec, nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 		}
@@ -125,7 +125,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 		return bad("withoutCut takes a replay; clean runs of a search come with strategy clean")
 	}
 	if spec.Strategy == model.StrategyScripted && spec.Script == nil {
-		return bad("strategy scripted needs a script: add one; a run of a script of this machine is repeated by netsplit script run, or by its Go test")
+		return bad("strategy scripted needs a script: add one; a run that netsplit script run or a Go test played is repeated by that command or test")
 	}
 	if spec.Script != nil && (spec.WithoutCut || spec.Shrink > 0) {
 		return bad("a script is played whole: leave out withoutCut and shrink")

@@ -21,14 +21,18 @@ func (s *Service) named(target string) (string, error) {
 	if target == "" {
 		return "", nil
 	}
-	name := sut.Absolute(target)
-	if !s.cfg.InProcess {
-		var err error
-		if name, err = s.uploads().Named(target); err != nil {
-			return "", fmt.Errorf("%w: %w", model.ErrInvalid, err)
-		}
+	name, err := s.nameOf(target)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
 	return name, nil
+}
+
+func (s *Service) nameOf(target string) (string, error) {
+	if s.cfg.InProcess {
+		return sut.Absolute(target), nil
+	}
+	return s.uploads().Named(target)
 }
 
 // keep keeps a target that the user of this process names by path, as it is now, and

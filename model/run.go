@@ -407,8 +407,8 @@ func (s *CampaignSpec) TargetName() string {
 	return s.Target
 }
 
-// OnStage says that a program plays a script, step by step (campaign.Stage): nobody can go on
-// with it once that program has ended.
+// OnStage reports whether a program (netsplit script run, a Go test) plays the script itself.
+// Such a campaign cannot continue after the program has ended.
 func (s *CampaignSpec) OnStage() bool { return s.Strategy == StrategyScripted && s.Script == nil }
 
 // PolicyFile is a user's file of policies: YAML, or Starlark if its name ends in .star.

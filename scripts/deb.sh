@@ -11,7 +11,8 @@ umask 022
 version=$("$bin/netsplit" --version) # netsplit version COMMIT
 version=${version##* }
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
-version=0~$(date -u -d "@$epoch" +%Y%m%d)+${version//[^a-zA-Z0-9]/+}
+case $version in dev | *-dirty) epoch=${SOURCE_DATE_EPOCH:-$(date +%s)} ;; esac # the time of the build
+version=0~$(date -u -d "@$epoch" +%Y%m%d%H%M%S)+${version//[^a-zA-Z0-9]/+}
 arch=$(dpkg --print-architecture)
 maintainer=${MAINTAINER:-$(git log -1 --format='%an <%ae>' 2>/dev/null || echo "root <root@$(hostname -f)>")}
 
@@ -46,6 +47,7 @@ install -D -m 644 -t "$doc/findings" docs/findings/*
 install -D -m 644 deploy/debian/overrides "$tree/usr/share/lintian/overrides/netsplit"
 mkdir -p "$doc/examples"
 cp -r deploy/grafana/dashboards deploy/grafana/provisioning deploy/prometheus deploy/python deploy/examples/ci "$doc/examples/"
+find "$doc/examples" -name __pycache__ -prune -exec rm -r {} +
 cat >"$doc/changelog" <<EOF
 netsplit ($version) unstable; urgency=medium
 
@@ -54,7 +56,7 @@ netsplit ($version) unstable; urgency=medium
  -- $maintainer  $(date -u -R -d "@$epoch")
 EOF
 
-find "$tree" -exec chmod go-w {} +
+chmod -R a+rX,go-w "$tree"
 find "$tree/usr/share/man" "$doc/changelog" -type f -exec gzip -9n {} +
 
 libc=libc6

@@ -30,8 +30,9 @@ function actions(...buttons) {
 function forCampaign(c) {
   const path = "/v1/campaigns/" + encodeURIComponent(c.id);
   const out = [];
-  if (c.spec.strategy !== "scripted" && (c.state === "queued" || c.state === "running")) out.push(button("Pause", c.id, "POST", path + "/pause"));
-  if (c.state === "paused" || c.state === "failed" && c.spec.strategy !== "scripted") out.push(button("Resume", c.id, "POST", path + "/resume"));
+  const onStage = c.spec.strategy === "scripted" && !c.spec.script; // a program plays it
+  if (!onStage && (c.state === "queued" || c.state === "running")) out.push(button("Pause", c.id, "POST", path + "/pause"));
+  if (c.state === "paused" || c.state === "failed" && !onStage) out.push(button("Resume", c.id, "POST", path + "/resume"));
   if (c.state === "queued" || c.state === "running" || c.state === "paused") out.push(button("Cancel", c.id, "DELETE", path, null, "Cancel " + c.id + "? It cannot be resumed."));
   return actions(...out);
 }

@@ -48,7 +48,7 @@ func (s *Span) UnmarshalText(b []byte) error {
 type CampaignSpec struct {
 	Target   string            `json:"target,omitempty" maxLength:"1024" doc:"Name of a target that comes with netsplit or was uploaded (see /v1/targets), with @ and a release of its software if needed; never a path; absent for a replay, or to play a script on the target that it names" example:"redis-sentinel"`
 	Replay   string            `json:"replay,omitempty" pattern:"^[a-z0-9-]{1,128}$" doc:"Id of a run: repeat its scenario, runs times, on the same target"`
-	Strategy string            `json:"strategy,omitempty" enum:"cofi,random,sequences,clean,steps,scripted" default:"cofi" doc:"How scenarios are chosen. sequences: crashes, isolations and lost messages at points of earlier runs, see depth, faults and policies. steps: by the given scenario. scripted: as the given script says; a campaign without one was played by netsplit script run or by a Go test"`
+	Strategy string            `json:"strategy,omitempty" enum:"cofi,random,sequences,clean,steps,scripted" default:"cofi" doc:"How scenarios are chosen. sequences: crashes, isolations and lost messages at points of earlier runs, see depth, faults and policies. steps: by the given scenario. scripted: plays the given script; a campaign without one was played by netsplit script run or a Go test, and cannot be replayed"`
 	Scenario *ScenarioSpec     `json:"scenario,omitempty" doc:"What each of runs runs does, instead of a search"`
 	Script   *ScriptFile       `json:"script,omitempty" doc:"A scripted test that is played runs times, instead of a search"`
 	Seed     uint64            `json:"seed,omitempty" doc:"Drives every random choice; 0 or absent: the daemon chooses and records one"`
@@ -81,7 +81,7 @@ type CampaignSpec struct {
 // ScriptFile is a file of a scripted test.
 type ScriptFile struct {
 	Name string `json:"name" minLength:"1" maxLength:"255" doc:"Its name, for messages; without a text, the name of one that comes with netsplit (see /v1/scripts)" example:"redis-sentinel/split-brain"`
-	Text string `json:"text,omitempty" maxLength:"65536" doc:"What is in it (docs/scripted-tests.md)"`
+	Text string `json:"text,omitempty" maxLength:"32768" doc:"What is in it (docs/scripted-tests.md); absent in lists of campaigns"`
 }
 
 // Script is a scripted test that comes with netsplit.

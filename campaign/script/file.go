@@ -367,12 +367,16 @@ func Load(file, other string) (*File, error) {
 		if b, kerr := fs.ReadFile(targets.FS, known(file)); kerr == nil {
 			return parse(file, b, on, loadHere)
 		}
-		return nil, fmt.Errorf("%w: no script %q: it is neither a file nor one that comes with netsplit: %s", model.ErrInvalid, file, strings.Join(Known(), ", "))
+		return nil, noScript(file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: read the script: %w", model.ErrInvalid, err)
 	}
 	return parse(file, b, on, loadHere)
+}
+
+func noScript(file string) error {
+	return fmt.Errorf("%w: no script %q: it is neither a file nor one that comes with netsplit: %s", model.ErrInvalid, file, strings.Join(Known(), ", "))
 }
 
 func loadHere(target string) (*model.Target, error) {
@@ -402,7 +406,7 @@ func Known() []string {
 // parse reads a script. on says on what it is played, given the target that it names, which may
 // be "".
 func parse(file string, b []byte, on func(named string) string, load func(target string) (*model.Target, error)) (*File, error) {
-	f, line, err := sut.Decode(file, b, "script", "docs/scripted-tests.md for what a script holds", func(f *File, bad func(string, string, ...any)) {
+	f, line, err := decode(file, b, func(f *File, bad func(string, string, ...any)) {
 		f.Target = on(f.Target)
 		c := &checker{f: f, bad: bad, load: load}
 		c.file()
@@ -412,6 +416,10 @@ func parse(file string, b []byte, on func(named string) string, load func(target
 	}
 	f.path, f.lineOf = file, line
 	return f, nil
+}
+
+func decode(file string, b []byte, check func(f *File, bad func(path, format string, args ...any))) (*File, func(path string) int, error) {
+	return sut.Decode(file, b, "script", "docs/scripted-tests.md for what a script holds", check)
 }
 
 // beside is the target of a script: a known one by its name, or a file from

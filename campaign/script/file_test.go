@@ -2,6 +2,7 @@ package script
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -96,7 +97,7 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "2", "two failover", "2 elections", "-3s", "2failover"} {
+	for _, text := range []string{"", "2", "two failover", "2 elections", "-3s", "2failover", "24h0m1s", "87600h", "99999999999 failover", "1" + strings.Repeat("0", 400) + " failover"} {
 		if got, err := spanOf(text, period); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}
@@ -154,14 +155,31 @@ func TestFilesForADaemon(t *testing.T) {
 		{"../../../etc/passwd", "", "no script"},
 		{"/etc/passwd", "", "no script"},
 		{"x.yaml", "name: x\ntarget: redis-sentinel\nsteps: []\n", "x.yaml:3: steps: no steps"},
+		{"x.yaml", "name: x\ntarget: redis-sentinel\nsteps:\n  - crash: ' '\n", "steps[0].crash: name a host or a role"},
+		{"x.yaml", "name: x\ntarget: redis-sentinel\nsteps:\n  - sleep: 87600h\n", "at most"},
 		{"x.yaml", "name: x\ntarget: ../secret.yaml\nsteps:\n  - sleep: 1s\n", "../secret.yaml"},
 	} {
 		if _, err := (Files{}).Read(model.ScriptFile{Name: c.name, Text: c.text}, "", load); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	if want := []string{"redis-sentinel", "redis-sentinel", "redis-sentinel", "../secret.yaml"}; !slices.Equal(asked, want) {
+	if want := append(slices.Repeat([]string{"redis-sentinel"}, 5), "../secret.yaml"); !slices.Equal(asked, want) {
 		t.Errorf("asked for %v, want %v as written: who loads refuses paths", asked, want)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("mine.yaml", []byte("name: mine\ntarget: sub/target.yaml\nsteps: []\n"), 0o600); err != nil { // the daemon says what is wrong
+		t.Fatal(err)
+	}
+	f, target, err := Text("mine.yaml")
+	if err != nil || f.Name != "mine.yaml" || !strings.Contains(f.Text, "steps: []") || target != "sub/target.yaml" {
+		t.Errorf("%+v, %s, %v", f, target, err)
+	}
+	if f, target, err = Text("redis-sentinel/partial"); err != nil || f != (model.ScriptFile{Name: "redis-sentinel/partial"}) || target != "" {
+		t.Errorf("%+v, %s, %v", f, target, err)
+	}
+	if _, _, err = Text("nothing/here"); err == nil || !strings.Contains(err.Error(), "no script") {
+		t.Errorf("%v", err)
 	}
 	known, err := Files{}.Known()
 	if err != nil || len(known) != len(Known()) || known[0].Target == "" || known[0].Text == "" {

@@ -73,6 +73,10 @@ func (c *checker) hostOrRole(at, word string) {
 
 func (c *checker) node(at, words string) {
 	f := strings.Fields(words)
+	if len(f) == 0 {
+		c.bad(at, "name a host or a role")
+		return
+	}
 	c.hostOrRole(at, f[0])
 	for _, p := range f[1:] {
 		if !slices.ContainsFunc(c.t.Processes, func(q model.Process) bool { return q.Name == p && !q.Once }) {

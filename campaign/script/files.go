@@ -2,8 +2,11 @@ package script
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"netsplit/campaign"
@@ -11,7 +14,27 @@ import (
 	"netsplit/model"
 )
 
-// Files has a campaign.Service play script files.
+// Text reads a script for a daemon, which checks it: a file, or the name of one that comes with
+// netsplit. target is what the script names; the path of a target is one from here.
+func Text(file string) (f model.ScriptFile, target string, err error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := fs.Stat(targets.FS, known(file)); err != nil {
+			return f, "", noScript(file)
+		}
+		return model.ScriptFile{Name: file}, "", nil
+	}
+	if err != nil {
+		return f, "", fmt.Errorf("%w: read the script: %w", model.ErrInvalid, err)
+	}
+	s, _, err := decode(file, b, func(*File, func(string, string, ...any)) {})
+	if err != nil {
+		return f, "", err
+	}
+	return model.ScriptFile{Name: filepath.Base(file), Text: string(b)}, beside(file, s.Target), nil
+}
+
+// Files reads script files for a campaign.Service.
 type Files struct{}
 
 // Read reads a script by its text or, without one, by the name of one that comes with netsplit.

@@ -17,10 +17,7 @@ import (
 // spanOf reads a span: "3s", "failover", or "2.5 failover".
 func spanOf(text string, period func(string) (time.Duration, error)) (time.Duration, error) {
 	if d, err := time.ParseDuration(text); err == nil {
-		if d < 0 {
-			return 0, fmt.Errorf("%q: give a time that is not negative", text)
-		}
-		return d, nil
+		return within(text, float64(d))
 	}
 	m := spanRE.FindStringSubmatch(text)
 	if m == nil {
@@ -31,7 +28,23 @@ func spanOf(text string, period func(string) (time.Duration, error)) (time.Durat
 		return 0, err
 	}
 	n, err := strconv.ParseFloat(cmp.Or(m[1], "1"), 64)
-	return time.Duration(n * float64(d)), err
+	if err != nil {
+		return 0, err
+	}
+	return within(text, n*float64(d))
+}
+
+// longest is the longest span of a script.
+const longest = 24 * time.Hour
+
+func within(text string, nanoseconds float64) (time.Duration, error) {
+	switch {
+	case nanoseconds < 0:
+		return 0, fmt.Errorf("%q: give a time that is not negative", text)
+	case !(nanoseconds <= float64(longest)):
+		return 0, fmt.Errorf("%q: give a time of %v at most", text, longest)
+	}
+	return time.Duration(nanoseconds), nil
 }
 
 // value is what a name stands for while a file is played.

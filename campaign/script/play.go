@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"netsplit/campaign"
 	"netsplit/model"
 	"netsplit/record/rundir"
@@ -226,6 +228,7 @@ func Main(run func() int) int {
 		return disk.Main(os.Args[2:])
 	}
 	if len(os.Args) != 2 || os.Args[1] != "agent" {
+		unix.Umask(0o022) // servers of a target run as other users and read files of the run
 		return run()
 	}
 	if err := agent.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {

@@ -39,7 +39,7 @@ func labCommand() *cobra.Command {
 			}
 			if file != "" {
 				t := l.Testbed()
-				return config.Write(file, &t)
+				return config.Write(file, &t, outputMode)
 			}
 			return yaml.NewEncoder(c.OutOrStdout()).Encode(l.Testbed())
 		},

@@ -32,8 +32,8 @@ const (
 	exitInterrupted = 130 // as shells report SIGINT
 )
 
-// outputMode is the mode of files that a command writes where its user says: what his umask
-// leaves.
+// outputMode is the mode of files that the user names for output: 0644 without the bits of the
+// user's umask.
 var outputMode os.FileMode = 0o644
 
 // version is set at build time with -ldflags "-X main.version=…".
@@ -47,8 +47,8 @@ func main() {
 		os.Exit(disk.Main(os.Args[2:]))
 	}
 	proc.KeepFiles()
-	// Servers of a target are other users: whether they can read their files must not depend
-	// on who started netsplit. What is for its owner alone is made so.
+	// Servers of a target run as other users. They must be able to read their files, whatever
+	// the umask of the user who started netsplit. Private files get their mode explicitly.
 	outputMode &^= os.FileMode(unix.Umask(0o022))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"netsplit/api/wire"
 	"netsplit/campaign/script"
 	"netsplit/model"
+	"netsplit/sut"
 	"netsplit/testbed/config"
 )
 
@@ -70,8 +69,8 @@ func scriptRun(conn *daemonFlags) *cobra.Command {
 		Use:   "run FILE",
 		Short: "play a script on its target, and judge what happened",
 		Long: `Plays a script on its target, in a lab on this machine (root) or on the testbed of
---testbed. With --api a daemon plays it, as a campaign, on labs or the testbed of its own or
-on its runners. Each play starts the target anew, leaves a record and a report, and is
+--testbed. With --api, a daemon plays it as a campaign: in its labs, on its testbed or on its
+runners. NETSPLIT_API alone does not do this. Each play starts the target anew, leaves a record and a report, and is
 judged from its record.
 
 Exit status: 0 every play passed (or failed as the script documents), 1 netsplit
@@ -88,7 +87,7 @@ be judged, 130 interrupted.`,
 			}
 			for _, flag := range daemonsAlone {
 				if c.Flags().Changed(flag) {
-					return usage("--%s needs --api: without a daemon, plays are made one after the other", flag)
+					return usage("--%s needs --api: it is for plays of a daemon", flag)
 				}
 			}
 			return playScript(c, args[0], o)
@@ -121,21 +120,19 @@ var (
 func (d *daemonFlags) playScript(c *cobra.Command, path string, o scriptFlags, show progressFlags, ci *ciFlags) error {
 	for _, flag := range notDaemons {
 		if c.Flags().Changed(flag) {
-			return usage("--%s and --api exclude one another: the daemon plays the script as it is configured", flag)
+			return usage("--%s and --api exclude one another: the daemon has switches of its own, and does not print steps", flag)
 		}
 	}
 	if err := errors.Join(requireCount(c, "labs"), ci.read()); err != nil {
 		return err
 	}
-	f, err := script.Load(path, o.on)
+	f, target, err := script.Text(path)
 	if err != nil {
 		return err
 	}
-	spec := wire.CampaignSpec{Target: f.Target, Script: &wire.ScriptFile{Name: path}, Runs: o.times, Args: o.set, Seed: o.seed, Labs: o.labs}
-	if b, err := os.ReadFile(path); err == nil {
-		spec.Script = &wire.ScriptFile{Name: filepath.Base(path), Text: string(b)}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
+	spec := wire.CampaignSpec{Target: o.on, Script: &wire.ScriptFile{Name: f.Name, Text: f.Text}, Runs: o.times, Args: o.set, Seed: o.seed, Labs: o.labs}
+	if o.on == "" && sut.IsPath(target) {
+		spec.Target = target // it is uploaded
 	}
 	return d.campaign(c, "", spec, show, nil, func(m made) error { return summarise(c, m, ci) })
 }

@@ -1,6 +1,16 @@
 package main
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // TestTheCommandThatPlaysAScriptAgainIsTheOneThatDid: on the same switches, by the
 // same flags.
@@ -25,5 +35,71 @@ func TestTheCommandThatPlaysAScriptAgainIsTheOneThatDid(t *testing.T) {
 		if got := repeatOf(c.Flags(), "a.yaml", set); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestADaemonIsAskedToPlay the text of a script, on the target that it names: the daemon checks
+// both, as it may have another target of that name.
+func TestADaemonIsAskedToPlay(t *testing.T) {
+	var asked []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if r.Method == http.MethodPost {
+			if r.URL.Path == "/v1/targets" {
+				body = []byte("an archive")
+			}
+			asked = append(asked, r.URL.Path+" "+string(body))
+		}
+		switch r.URL.Path {
+		case "/v1/targets":
+			fmt.Fprint(w, `{"name":"mine:0123456789ab"}`)
+		case "/v1/campaigns", "/v1/campaigns/c-1":
+			fmt.Fprint(w, `{"id":"c-1","state":"done","spec":{"target":"mine"},"done":1}`)
+		case "/v1/campaigns/c-1/runs", "/v1/runs":
+			fmt.Fprint(w, `{"items":[{"id":"c-1-r0001","verdict":{"value":"pass"}}]}`)
+		default:
+			fmt.Fprint(w, `{"items":[]}`)
+		}
+	}))
+	defer srv.Close()
+	t.Setenv("NETSPLIT_TOKEN", "sixteen-characters")
+	dir := t.TempDir()
+	target, err := os.ReadFile("../../e2e/targets/gossip/target.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"named.yaml": "name: a\ntarget: my-system\nsteps: []\n", "beside.yaml": "name: a\ntarget: sub/target.yaml\nsteps: []\n", "sub/target.yaml": string(target)} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700), os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const named = `"script":{"name":"named.yaml","text":"name: a\ntarget: my-system\nsteps: []\n"},"labs":2,"runs":3`
+	for _, c := range []struct {
+		args, asked, want string
+		code              int
+	}{
+		{"named.yaml -n 3 --labs 2", `/v1/campaigns {` + named + `}`, "done after 1 runs (1 pass)", 0},
+		{"named.yaml -n 3 --labs 2 --target my-system:3f2a91c04b1d", `/v1/campaigns {"target":"my-system:3f2a91c04b1d",` + named + `}`, "", 0},
+		{"beside.yaml", "/v1/targets an archive\n" + `/v1/campaigns {"target":"mine:0123456789ab","script":{"name":"beside.yaml","text":"name: a\ntarget: sub/target.yaml\nsteps: []\n"},"runs":1}`, "", 0},
+		{"redis-sentinel/partial", `/v1/campaigns {"script":{"name":"redis-sentinel/partial"},"runs":1}`, "", 0},
+		{"named.yaml --testbed x", "", "--testbed and --api exclude one another", 2},
+		{"named.yaml --labs 0", "", "--labs", 2},
+		{"nothing/here", "", "no script", 2},
+	} {
+		asked = nil
+		words := strings.Fields(c.args)
+		if strings.HasSuffix(words[0], ".yaml") {
+			words[0] = filepath.Join(dir, words[0])
+		}
+		code, out, errs := cli(t, append(append([]string{"script", "run"}, words...), "--api", srv.URL, "--progress", "none")...)
+		if got := strings.Join(asked, "\n"); code != c.code || got != c.asked || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: status %d, asked\n%s\nwant\n%s\n%s%s", c.args, code, got, c.asked, out, errs)
+		}
+	}
+	if code, _, errs := cli(t, "script", "run", filepath.Join(dir, "named.yaml"), "--junit", "x.xml"); code != 2 || !strings.Contains(errs, "--junit needs --api") {
+		t.Errorf("status %d: %s", code, errs)
 	}
 }

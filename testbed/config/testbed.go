@@ -69,8 +69,8 @@ func Parse(data []byte) (*model.Testbed, error) {
 // Check says what is wrong with a testbed, if anything is.
 func Check(t *model.Testbed) error { return check(t, lines{}) }
 
-// Write checks a testbed and writes its file. The file is replaced whole.
-func Write(path string, t *model.Testbed) error {
+// Write checks a testbed and writes its file, with this mode. The file is replaced whole.
+func Write(path string, t *model.Testbed, mode os.FileMode) error {
 	if err := Check(t); err != nil {
 		return fmt.Errorf("testbed %s: %w", path, err)
 	}
@@ -78,7 +78,7 @@ func Write(path string, t *model.Testbed) error {
 	if err != nil {
 		return fmt.Errorf("testbed %s: %w", path, err)
 	}
-	if err := renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
+	if err := renameio.WriteFile(path, data, mode, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("testbed %s: cannot write it: %w", path, err)
 	}
 	return nil

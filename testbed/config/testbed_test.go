@@ -48,7 +48,7 @@ func TestWrittenFileReadsBack(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	path := filepath.Join(t.TempDir(), "testbed.yaml")
-	if err := Write(path, a); err != nil {
+	if err := Write(path, a, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b, err := Read(path)
@@ -145,7 +145,7 @@ func TestErrorsNameTheLineAndTheRemedy(t *testing.T) {
 	if _, err := Read("/nowhere/testbed.yaml"); err == nil || !strings.Contains(err.Error(), "/nowhere/testbed.yaml") {
 		t.Error(err)
 	}
-	if err := Write("/nowhere/testbed.yaml", new(model.Testbed)); err == nil || !strings.Contains(err.Error(), "name is missing") {
+	if err := Write("/nowhere/testbed.yaml", new(model.Testbed), 0o644); err == nil || !strings.Contains(err.Error(), "name is missing") {
 		t.Error(err)
 	}
 }
@@ -165,7 +165,7 @@ func TestPortsByName(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	path := filepath.Join(t.TempDir(), "testbed.yaml")
-	if err := Write(path, a); err != nil {
+	if err := Write(path, a, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b, err := Read(path)
@@ -208,7 +208,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "t.yaml")
-		if err := Write(path, tb); err != nil {
+		if err := Write(path, tb, 0o644); err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
 		again, err := Read(path)

@@ -160,7 +160,7 @@ func TestTestbedFile(t *testing.T) {
 	l := mustUp(t, Spec{Name: "demo", Hosts: twoHosts})
 	path := t.TempDir() + "/testbed.yaml"
 	up := l.Testbed()
-	if err := config.Write(path, &up); err != nil {
+	if err := config.Write(path, &up, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	tb, err := config.Read(path)
