@@ -385,15 +385,14 @@ func tarone(tests []*test, max float64) float64 {
 		a, b model.VarRef
 		seen uint64
 	}
-	once := map[course]bool{}
-	var ps []float64
+	best := map[course]float64{} // the lowest: whatever the order of tests
 	for _, t := range tests {
-		if c := (course{t.a.ref, t.b.ref, t.seen}); !once[c] {
-			once[c] = true
-			ps = append(ps, t.chance)
+		c := course{t.a.ref, t.b.ref, t.seen}
+		if p, ok := best[c]; !ok || t.chance < p {
+			best[c] = t.chance
 		}
 	}
-	slices.Sort(ps)
+	ps := slices.Sorted(maps.Values(best))
 	for m := 1; m < len(ps); m++ {
 		// ps[m] is the (m+1)th smallest: more than m could pass if it can.
 		if ps[m] > max/float64(m) {

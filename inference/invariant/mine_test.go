@@ -560,3 +560,32 @@ func pascal(n, k int) float64 {
 	}
 	return row[k]
 }
+
+// TestTheSameSamplesGiveTheSameChance: pairs that took one course of values at several message
+// types count once, by the type that shows most, whatever the order in which types are read.
+func TestTheSameSamplesGiveTheSameChance(t *testing.T) {
+	var runs []runSamples
+	for i := range 2 {
+		var all []model.Sample
+		for pair := range 12 {
+			a, b := model.NodeID(fmt.Sprint("a", pair)), model.NodeID(fmt.Sprint("b", pair))
+			for _, often := range []int{1, 2, 9} { // at a type that is often seen, fewer of the samples are changes
+				var values []string
+				for v := range 3 {
+					values = append(values, slices.Repeat([]string{fmt.Sprint(v)}, often)...)
+				}
+				all = append(all, twin(model.ProgramPoint{From: a, To: b, Type: fmt.Sprint("seen ", often)}, values, values)...)
+			}
+		}
+		runs = append(runs, runSamples{fmt.Sprint("r", i), all})
+	}
+	seen := map[float64]int{}
+	for range 40 {
+		for _, inv := range mine(runs, Options{MinRuns: 2, Weak: true}) {
+			seen[inv.Chance]++
+		}
+	}
+	if len(seen) != 1 {
+		t.Errorf("the same pairs have chances %v", seen)
+	}
+}
