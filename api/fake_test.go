@@ -335,6 +335,23 @@ func (f *fakeService) Points(_ context.Context, campaign string, q model.PointsQ
 	return out, nil
 }
 
+func (f *fakeService) MinedPairs(_ context.Context, campaign, about string) (model.MinedPairs, error) {
+	if _, err := f.GetCampaign(campaign); err != nil {
+		return model.MinedPairs{}, err
+	}
+	ref := func(node model.NodeID) model.VarRef { return model.VarRef{Name: "role", Node: node} }
+	return model.MinedPairs{CleanRuns: 3, Kept: 1, Points: 4, Rejected: 1, Pairs: []model.MinedPair{{A: ref("n1"), B: ref("n2"), Kept: model.PairKeptWeak, Why: about}}}, nil
+}
+
+func (f *fakeService) Account(_ context.Context, campaign string) (model.Account, error) {
+	if _, err := f.GetCampaign(campaign); err != nil {
+		return model.Account{}, err
+	}
+	return model.Account{Why: "done", CleanRuns: 3, FaultRuns: 20, Pairs: []model.PairAccount{{Invariant: "role@n1 == role@n2", State: model.State{A: "up", B: "down"}, Node: "n1", Runs: 2, Fate: "explored"}},
+		Levels: []model.LevelAccount{{Depth: 1, Candidates: 9, Kept: 3, Run: 3, By: map[string]int{"prioritised": 6}, Sequences: []model.SequenceAccount{{IDs: model.Sequence{"f-1"}, Faults: []string{"crash n1"}, Fate: "passed"}}}},
+		Faults: []model.FaultAccount{{ID: "f-1", Fault: "crash n1", Asked: 2, Occurred: 1}}}, nil
+}
+
 func (f *fakeService) PartitionMap(_ context.Context, campaign string) (model.PartitionMap, error) {
 	if _, err := f.GetCampaign(campaign); err != nil {
 		return model.PartitionMap{}, err

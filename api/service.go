@@ -65,6 +65,10 @@ type Service interface {
 	// PartitionMap says of each type of message on each directed link of a campaign whether
 	// faults met it, and how those runs ended, sorted by type, from and to.
 	PartitionMap(ctx context.Context, campaign string) (model.PartitionMap, error)
+	// MinedPairs mines the clean runs of a campaign again. Without one it is a conflict.
+	MinedPairs(ctx context.Context, campaign, about string) (model.MinedPairs, error)
+	// Account is of a search that has ended; of others it is a conflict.
+	Account(ctx context.Context, campaign string) (model.Account, error)
 	// Points says which single faults a search could make, by the clean runs of a campaign.
 	Points(ctx context.Context, campaign string, q model.PointsQuery) (model.FaultPoints, error)
 	// Causes are what the failed runs of a campaign are of, the costliest first.

@@ -304,6 +304,17 @@ func (c *Client) PartitionMap(ctx context.Context, campaign string) (wire.Partit
 	return get[wire.PartitionMap](ctx, c, "/v1/campaigns/"+id(campaign)+"/map")
 }
 
+// MinedPairs says of each pair of variables in a campaign's clean runs why it is an invariant or
+// not; about narrows them to pairs that contain this text.
+func (c *Client) MinedPairs(ctx context.Context, campaign, about string) (wire.MinedPairs, error) {
+	return get[wire.MinedPairs](ctx, c, query("/v1/campaigns/"+id(campaign)+"/pairs", "about", about))
+}
+
+// Account says what became of all that a search could have run.
+func (c *Client) Account(ctx context.Context, campaign string) (model.Account, error) {
+	return get[model.Account](ctx, c, "/v1/campaigns/"+id(campaign)+"/account")
+}
+
 // Causes lists one page of the causes of a campaign's failed runs, the costliest first.
 func (c *Client) Causes(ctx context.Context, campaign string, limit int, cursor string) (wire.Causes, error) {
 	return get[wire.Causes](ctx, c, query("/v1/campaigns/"+id(campaign)+"/causes", "limit", num(limit), "cursor", cursor))

@@ -138,7 +138,7 @@ func Remine(dir string) (*Remined, error) {
 		out.Runs = append(out.Runs, sum.Run)
 	}
 	if len(out.Runs) == 0 {
-		return nil, fmt.Errorf("%s holds no record of a clean run that could be judged: give the directory of a campaign, such as runs/c-20260102-030405-1", dir)
+		return nil, fmt.Errorf("%w in %s: give the directory of a campaign, such as runs/c-20260102-030405-1", ErrNoCleanRun, dir)
 	}
 	if out.Kept = m.Invariants(opts); len(out.Kept) == 0 {
 		opts.Weak = true

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -9,22 +10,33 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"netsplit/api/client"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
 
 // policyReportCommand is "policy report".
-func policyReportCommand() *cobra.Command {
+func policyReportCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
+	var o output
 	c := &cobra.Command{
 		Use:   "report CAMPAIGN",
 		Short: "say what became of all that a campaign could have run: run, pruned and why, or given up",
 		Long: `Says of a campaign over sequences of faults what it ran, what policies pruned and why, and
 how often the point of each fault came; of one of strategy cofi, of every inconsistent state
-and node. CAMPAIGN is an id below --runs-dir, or a directory. The same is in the file
+and node. CAMPAIGN is an id below --runs-dir, or a directory; with --api a daemon is asked. The same is in the file
 ` + rundir.AccountFile + ` beside the campaign's runs.`,
 		Args: exactArgs(1, "a campaign's id or directory"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if conn.named(c) {
+				return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+					a, err := cl.Account(ctx, args[0])
+					if err != nil {
+						return err
+					}
+					return printOne(o, c.OutOrStdout(), &a, printAccount)
+				})
+			}
 			for _, dir := range []string{args[0], filepath.Join(runsDir, args[0])} {
 				path := filepath.Join(dir, rundir.AccountFile)
 				if _, err := os.Stat(path); err != nil {
@@ -34,17 +46,18 @@ and node. CAMPAIGN is an id below --runs-dir, or a directory. The same is in the
 				if err := rundir.ReadJSON(path, &a); err != nil {
 					return err
 				}
-				return printAccount(c, &a)
+				return printOne(o, c.OutOrStdout(), &a, printAccount)
 			}
 			return usage("no account of %q: it is no ended search below %s (see --runs-dir)", args[0], runsDir)
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
+	o.register(c.Flags())
+	conn.register(c)
 	return c
 }
 
-func printAccount(c *cobra.Command, a *model.Account) error {
-	out := c.OutOrStdout()
+func printAccount(out io.Writer, a *model.Account) error {
 	var err error
 	if len(a.Pairs) > 0 {
 		err = printPairs(out, a)

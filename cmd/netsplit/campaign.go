@@ -433,7 +433,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 		},
 	}
 	o.register(c.Flags())
-	c.AddCommand(whyCommand())
+	c.AddCommand(whyCommand(conn))
 	asks := []*cobra.Command{c} // the store, or a daemon
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {
 		help := map[string]string{"pin": "keep an invariant whatever later runs say", "drop": "leave an invariant out of the search", "release": "return an invariant to the miner"}[verb]

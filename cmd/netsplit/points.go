@@ -103,7 +103,7 @@ which follow from runs with the first, are not shown. With --api a daemon reads 
 			return t.end()
 		},
 	}
-	c.AddCommand(try, list, policyReportCommand())
+	c.AddCommand(try, list, policyReportCommand(conn))
 	return c
 }
 

@@ -119,10 +119,16 @@ func TestADaemonReadsRecords(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		asked = append(asked, r.URL.Path+" "+string(body))
+		asked = append(asked, r.URL.RequestURI()+" "+string(body))
 		answer := `{"target":"pair","runs":2,"items":[{"id":"f-1","text":"crash before send","runs":2}],"kept":1,"periodic":[]}`
 		if strings.HasSuffix(r.URL.Path, "/query") {
 			answer = `{"columns":["n"],"rows":[[9007199254740993]],"truncated":true}`
+		}
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/pairs"):
+			answer = `{"items":[{"a":"role@n1","b":"role@n2","kept":"weak","why":"equal in 9 samples"}],"cleanRuns":3,"kept":1,"points":2,"rejected":0,"scarce":0,"torn":["c-1-r0002: no end"]}`
+		case strings.HasSuffix(r.URL.Path, "/account"):
+			answer = `{"why":"the budget is spent","cleanRuns":3,"faultRuns":2,"levels":[{"depth":1,"candidates":9,"kept":2,"run":2,"failed":1,"vacuous":0,"by":{"prioritised":7}}]}`
 		}
 		fmt.Fprint(w, answer)
 	}))
@@ -139,6 +145,9 @@ func TestADaemonReadsRecords(t *testing.T) {
 		{"points c-1 --fault crash --only type=a", `/v1/campaigns/c-1/points {"faults":["crash"],"only":{"type":["a"]}}`, "crash before send", 0},
 		{"policy try " + policy + " --on c-1", `/v1/campaigns/c-1/points {"policies":{"name":"p.yaml","text":"policy: [first-only]\n"},"seed":1}`, "1 of 1 single faults would be run", 0},
 		{"query c-1-r0001 values(1)", `/v1/runs/c-1-r0001/query {"sql":"values(1)","limit":10000}`, "9007199254740993", 0},
+		{"invariants why c-1 --about role", "/v1/campaigns/c-1/pairs?about=role ", "weak   equal in 9 samples\n3 clean runs; 1 pairs kept, 2 if", 0},
+		{"policy report c-1", "/v1/campaigns/c-1/account ", "with 1 fault: 9 sequences, 2 kept, 2 run with all faults, of which 1 failed, 7 out by prioritised", 0},
+		{"policy report c-1 -o json", "/v1/campaigns/c-1/account ", `"faultRuns": 2`, 0},
 		{"query c-1-r0001 --db x.db", "", "--db is for records on this machine", 2},
 	} {
 		asked = nil

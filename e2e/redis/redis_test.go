@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"netsplit/api/wire"
 	"netsplit/e2e/harness"
 	"netsplit/explorer"
 	"netsplit/model"
@@ -63,6 +64,7 @@ func TestCampaign(t *testing.T) {
 		}
 	})
 	t.Run("mines invariants", func(t *testing.T) { mined(t, dir, runs) })
+	t.Run("says why", func(t *testing.T) { why(t, filepath.Join(dir, id), cleanRuns(runs)) })
 	t.Run("record", func(t *testing.T) {
 		for _, r := range runs {
 			complete(t, r)
@@ -124,6 +126,24 @@ func mined(t *testing.T, dir string, runs []harness.Record) {
 		}
 		if w := r.Scenario.Waits(); w != nil && !strings.Contains(res.Stdout, w.When.State.Invariant.ID) {
 			t.Errorf("%s cut for %s, which is not listed", r.Run, &w.When.State.Invariant)
+		}
+	}
+}
+
+// why checks that each pair of variables has a reason, and that those of the Sentinels' masters
+// are invariants.
+func why(t *testing.T, dir string, clean int) {
+	res := harness.Run(t, "invariants", "why", dir, "--about", "sentinel_master", "-o", "json")
+	var p wire.MinedPairs
+	if err := json.Unmarshal([]byte(res.Stdout), &p); err != nil || res.Code != 0 {
+		t.Fatal(res, err)
+	}
+	if p.CleanRuns != clean || p.Kept == 0 || p.Kept+p.Rejected != len(p.Items) || p.Points < p.Kept {
+		t.Errorf("%+v", p)
+	}
+	for i, x := range p.Items {
+		if !strings.Contains(x.A+x.B, "sentinel_master") || x.Why == "" || (x.Kept == "no") != (i >= p.Kept) {
+			t.Errorf("pair %d: %+v", i, x)
 		}
 	}
 }
