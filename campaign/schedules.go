@@ -43,8 +43,16 @@ func (s *Service) PutSchedule(ctx context.Context, c model.Schedule) (_ model.Sc
 			return bad("%v", err)
 		}
 	}
-	if _, _, err := s.complete(c.Spec); err != nil {
+	full, _, err := s.complete(c.Spec)
+	if err != nil {
 		return c, false, err
+	}
+	if full.Script != nil { // what the file says, for lists; each campaign reads it again
+		sc, err := s.readScript(*c.Spec.Script, c.Spec.Target)
+		if err != nil {
+			return c, false, err
+		}
+		c.Spec.Strategy, c.Spec.Target = full.Strategy, sc.Target
 	}
 	s.scheduling.Lock()
 	defer s.scheduling.Unlock()

@@ -72,6 +72,10 @@ func TestACampaignThatPlaysAScript(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	put, _, err := s.PutSchedule(t.Context(), model.Schedule{Name: "nightly", Cron: "@daily", Spec: model.CampaignSpec{Script: file, Strategy: model.StrategyCoFI}})
+	if err != nil || put.Spec.Strategy != model.StrategyScripted || put.Spec.Target != "redis-sentinel" || *put.Spec.Script != *file {
+		t.Errorf("a schedule: %+v, %v", put, err)
+	}
 	s.cfg.Scripts = nil
 	if _, _, err := s.complete(model.CampaignSpec{Script: file}); err == nil || !strings.Contains(err.Error(), "plays no scripts") {
 		t.Errorf("%v", err)

@@ -256,7 +256,7 @@ func (u Uploads) setNewest(name, version string) error {
 func (u Uploads) Named(name string) (string, error) {
 	m := reference.FindStringSubmatch(name)
 	if m == nil {
-		return "", fmt.Errorf("name the target: a daemon opens no path that a client sends. Upload the target's folder first (POST /v1/targets) and use the name in the answer, or let the command line do so: netsplit campaign PATH")
+		return "", fmt.Errorf("name the target: a daemon opens no path that a client sends. Upload the target's folder first (POST /v1/targets) and use the name in the answer, or let the command line do so: netsplit campaign PATH, netsplit script run FILE")
 	}
 	if m[2] != "" {
 		return name, nil // Load says if it is not there

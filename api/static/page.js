@@ -153,7 +153,7 @@ async function load() {
   ]), "None.");
   if (!shown && campaigns.items.length) shown = campaigns.items[0].id;
   fill("campaigns", campaigns.items.map((c) => [
-    cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(target(c.spec)), cell(c.spec.strategy),
+    cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(target(c.spec)), cell(c.spec.script && !c.spec.replay ? "scripted " + c.spec.script.name : c.spec.strategy),
     cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()), cell(c.reason), cell(forCampaign(c)),
   ]), "None yet: netsplit campaign TARGET starts one.");
   const sameCause = Map.groupBy(findings.items, (f) => f.causeId);

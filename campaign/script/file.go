@@ -114,7 +114,7 @@ type DoStep struct {
 // CutStep is a partition; its keys are those of `netsplit partition`.
 type CutStep struct {
 	// A name for `heal`.
-	// Example: split
+	// Required. Example: split
 	Name string `yaml:"name,omitempty"`
 	// One of the [shapes](partitions.md).
 	// Required. Example: complete

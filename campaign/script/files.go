@@ -27,12 +27,18 @@ func Text(file string) (f model.ScriptFile, target string, err error) {
 	if err != nil {
 		return f, "", fmt.Errorf("%w: read the script: %w", model.ErrInvalid, err)
 	}
+	if len(b) > maxText {
+		return f, "", fmt.Errorf("%w: %s has %d bytes: a daemon takes scripts of %d at most; play it without --api", model.ErrInvalid, file, len(b), maxText)
+	}
 	s, _, err := decode(file, b, func(*File, func(string, string, ...any)) {})
 	if err != nil {
 		return f, "", err
 	}
 	return model.ScriptFile{Name: filepath.Base(file), Text: string(b)}, beside(file, s.Target), nil
 }
+
+// maxText is the longest text that the API takes, in bytes.
+const maxText = 32 << 10
 
 // Files reads script files for a campaign.Service.
 type Files struct{}

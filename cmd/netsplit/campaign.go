@@ -75,7 +75,8 @@ func resumeCommand(conn *daemonFlags) *cobra.Command {
 		Use: "resume CAMPAIGN", Short: "continue a campaign that is paused, or that failed, for example on a full disk",
 		Long: `Continues a campaign that is paused or failed. Judged runs stay. Runs that had not ended
 or could not be stored are lost: their scenarios are run again under new ids. The time
-since it stopped does not count towards its budget.`,
+since it stopped does not count towards its budget. The command waits for the end; if it
+is interrupted, the campaign is cancelled (to stop and keep it: netsplit campaign pause).`,
 		Args: exactArgs(1, "a campaign's id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := errors.Join(storeIn(runsDir), ci.read()); err != nil {

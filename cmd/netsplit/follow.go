@@ -159,7 +159,7 @@ func follow(ctx context.Context, cl *client.Client, camp wire.Campaign, p *progr
 			live, stop = context.WithTimeout(context.WithoutCancel(ctx), cancelLimit)
 			defer stop()
 			cancelled = true
-			p.say("interrupted: healing and cleaning up")
+			p.say("interrupted: campaign %s is cancelled; healing and cleaning up", camp.ID)
 			if _, err := cl.CancelCampaign(live, camp.ID); err != nil {
 				return camp, err
 			}

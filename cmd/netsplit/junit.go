@@ -56,6 +56,9 @@ func (f *ciFlags) testcase(m made, r *wire.RunRow) junit.Testcase {
 	if r.Scenario.Strategy != string(model.StrategyClean) { // of these the seed differs, and nothing else
 		name = strings.TrimSpace(name + " " + r.Scenario.ID)
 	}
+	if f := m.campaign.Spec.Script; f != nil {
+		name += " " + f.Name
+	}
 	if r.Scenario.Isolate != "" {
 		name += " isolates " + r.Scenario.Isolate
 	}

@@ -89,6 +89,8 @@ func printCampaigns(out io.Writer, list []wire.Campaign) error {
 
 func whatItDoes(s wire.CampaignSpec) string {
 	switch {
+	case s.Replay == "" && s.Script != nil:
+		return s.Strategy + " " + s.Script.Name
 	case s.Replay == "":
 		return s.Strategy
 	case s.Shrink != nil:

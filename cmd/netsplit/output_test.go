@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"netsplit/api/client"
+	"netsplit/api/wire"
 	"netsplit/model"
 )
 
@@ -71,6 +72,20 @@ func TestFurtherCommandsNameWhatTheyNeed(t *testing.T) {
 		}
 		if got := c.at.report("c1", "r1"); got != c.report && !strings.HasSuffix(got, " "+c.report) {
 			t.Errorf("%s, want %s", got, c.report)
+		}
+	}
+}
+
+// TestAListNamesTheScript of a campaign: those on one target are told apart.
+func TestAListNamesTheScript(t *testing.T) {
+	for want, spec := range map[string]wire.CampaignSpec{
+		"cofi":               {Strategy: "cofi"},
+		"scripted mine.yaml": {Strategy: "scripted", Script: &wire.ScriptFile{Name: "mine.yaml"}},
+		"replays c-1-r0001":  {Strategy: "scripted", Script: &wire.ScriptFile{Name: "mine.yaml"}, Replay: "c-1-r0001"},
+		"scripted":           {Strategy: "scripted"},
+	} {
+		if got := whatItDoes(spec); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -87,7 +87,7 @@ be judged, 130 interrupted.`,
 			}
 			for _, flag := range daemonsAlone {
 				if c.Flags().Changed(flag) {
-					return usage("--%s needs --api: it is for plays of a daemon", flag)
+					return usage("--%s is for plays of a daemon: name one with --api", flag)
 				}
 			}
 			return playScript(c, args[0], o)
@@ -107,6 +107,12 @@ be judged, 130 interrupted.`,
 	show.register(f)
 	ci.register(f)
 	conn.register(c)
+	for _, name := range daemonsAlone {
+		f.Lookup(name).Usage = "with --api: " + f.Lookup(name).Usage
+	}
+	for _, name := range notDaemons {
+		f.Lookup(name).Usage += "; not with --api"
+	}
 	return c
 }
 

@@ -99,7 +99,7 @@ func TestADaemonIsAskedToPlay(t *testing.T) {
 			t.Errorf("%s: status %d, asked\n%s\nwant\n%s\n%s%s", c.args, code, got, c.asked, out, errs)
 		}
 	}
-	if code, _, errs := cli(t, "script", "run", filepath.Join(dir, "named.yaml"), "--junit", "x.xml"); code != 2 || !strings.Contains(errs, "--junit needs --api") {
+	if code, _, errs := cli(t, "script", "run", filepath.Join(dir, "named.yaml"), "--junit", "x.xml"); code != 2 || !strings.Contains(errs, "--junit is for plays of a daemon") {
 		t.Errorf("status %d: %s", code, errs)
 	}
 }
