@@ -21,11 +21,16 @@ func TestKind(t *testing.T) {
 		"nb-3g1m_0qzu_2pbm82qwnpbj2gwe4i-big-Index.db":                                                             "nb-#_#_#-big-Index.db",
 		"550e8400-e29b-41d4-a716-446655440000.tmp":                                                                 "#.tmp",
 		"msg_stores/vhosts/628WB79CIFDYO9LJI6DKMI09L/msg_store_persistent/0.rdq":                                   "msg_stores/vhosts/#/msg_store_persistent/#.rdq",
-		"tmp-abcd1234":    "tmp-#",
-		"nodes-7001.conf": "nodes-#.conf",
-		"n1/feedface":     "n#/feedface", // a word, as far as one can see
-		"sub/":            "sub/",
-		"":                "",
+		"_js_/S-R3F-9MnL68rO/msgs/1.blk":                                                                           "_js_/S-R#F-#/msgs/#.blk", // names to base 62
+		"_js_/S-R3F-hdSPCdbl/msgs/1.blk":                                                                           "_js_/S-R#F-#/msgs/#.blk",
+		"_js_/C-R3F-qWeRtYuI/snap.1.2.tmp":                                                                         "_js_/C-R#F-#/snap.#.#.tmp",
+		"CommitLog-7-1764.log":                                                                                     "CommitLog-#-#.log", // names that mean something
+		"RocksDBLog/HDFSBlockIndex1/fileID":                                                                        "RocksDBLog/HDFSBlockIndex#/fileID",
+		"tmp-abcd1234":                                                                                             "tmp-#",
+		"nodes-7001.conf":                                                                                          "nodes-#.conf",
+		"n1/feedface":                                                                                              "n#/feedface", // a word, as far as one can see
+		"sub/":                                                                                                     "sub/",
+		"":                                                                                                         "",
 	} {
 		if got := Kind(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
