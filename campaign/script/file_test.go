@@ -178,6 +178,12 @@ func TestFilesForADaemon(t *testing.T) {
 	if f, target, err = Text("redis-sentinel/partial"); err != nil || f != (model.ScriptFile{Name: "redis-sentinel/partial"}) || target != "" {
 		t.Errorf("%+v, %s, %v", f, target, err)
 	}
+	if err := os.WriteFile("long.yaml", []byte("name: mine\n#"+strings.Repeat("x", maxText)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = Text("long.yaml"); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("%v", err)
+	}
 	if _, _, err = Text("nothing/here"); err == nil || !strings.Contains(err.Error(), "no script") {
 		t.Errorf("%v", err)
 	}
