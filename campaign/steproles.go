@@ -23,7 +23,7 @@ func nameRoles(do *model.Fault, hosts []model.NodeID, roles []string) error {
 	for _, n := range names {
 		switch {
 		case n == "" || slices.Contains(hosts, n) || slices.Contains(do.Roles, string(n)):
-		case slices.Contains(roles, string(n)) || model.MessageRole(string(n)):
+		case slices.Contains(roles, string(n)) || model.MomentRole(string(n)):
 			do.Roles = append(do.Roles, string(n))
 		case len(roles) > 0:
 			return noRole(string(n), roles)
@@ -36,5 +36,5 @@ func noRole(name string, roles []string) error {
 	if len(roles) == 0 {
 		return fmt.Errorf("no role %q: the target has none: declare roles in its file", name)
 	}
-	return fmt.Errorf("no host and no role %q: there are the roles %v, and of a step that begins at a message %s and %s", name, slices.Sorted(slices.Values(roles)), model.RoleSender, model.RoleReceiver)
+	return fmt.Errorf("no host and no role %q: there are the roles %v, and of a step that begins at a message or a file operation %v", name, slices.Sorted(slices.Values(roles)), model.MomentRoles())
 }

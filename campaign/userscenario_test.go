@@ -92,6 +92,8 @@ func TestAFaultOfAScenarioNamesRoles(t *testing.T) {
 		"no such server":    {model.Fault{Disk: &model.DiskFault{Kind: model.DiskFull, Host: "leader", Process: "x"}}, model.Trigger{}, "no such server"},
 		"an operation":      {model.Fault{Disk: &model.DiskFault{Kind: model.DiskEIO, Host: "leader"}}, model.Trigger{File: &model.FileTrigger{Op: model.FileWrite, Host: "n1"}}, "is of the operation of when"},
 		"a sender":          {model.Fault{Isolate: "sender"}, model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "A"}}}, "[[sender] [n1 n2 n3 n4]] [sender]"},
+		"a file host":       {model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "file-host"}}, model.Trigger{File: &model.FileTrigger{}}, "[file-host]"},
+		"of no operation":   {model.Fault{Isolate: "file-host"}, model.Trigger{}, "file-host is the host of the file operation"},
 		"of no message":     {model.Fault{Isolate: "sender"}, model.Trigger{}, "sender and receiver are the ends of the message"},
 		"a ring":            {part(model.Ring, []model.NodeID{"leader", "n1", "n2", "n3"}), model.Trigger{}, "ring has no place for a role"},
 		"no such role":      {model.Fault{Isolate: "master"}, model.Trigger{}, `no host and no role "master": there are the roles [leader]`},

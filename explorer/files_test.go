@@ -27,6 +27,11 @@ func TestStepsAboutFiles(t *testing.T) {
 		return model.Fault{Disk: &model.DiskFault{Kind: k, Host: host}}
 	}
 	crash := model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n1"}}
+	anyones := &model.FileTrigger{Op: model.FileWrite, Path: "*.aof", Nth: 2}
+	ofFileHost := func(f model.Fault) model.Fault {
+		f.Roles = []string{model.RoleFileHost}
+		return f
+	}
 	for name, c := range map[string]struct {
 		steps []model.Step
 		want  string
@@ -67,6 +72,18 @@ func TestStepsAboutFiles(t *testing.T) {
 			n1 other sync 0 b
 			tick                        1 max-cut gone start
 			n1 redis sync 0 b`},
+		"of whichever host writes": {[]model.Step{
+			{When: model.Trigger{File: anyones}, Do: ofFileHost(model.Fault{Disk: &model.DiskFault{Kind: model.DiskEIO, Host: model.RoleFileHost}})},
+			{When: model.Trigger{Follows: model.FollowsBegin, File: anyones}, Do: ofFileHost(model.Fault{Disk: &model.DiskFault{Kind: model.DiskGone, Host: model.RoleFileHost}}), Max: time.Second},
+		}, `
+			workload
+			n1 redis write 9 a.aof      awaits
+			n2 redis write 9 a.aof      awaits: 1 file-operation eio: fails with EIO
+			n1 redis write 9 a.aof      awaits
+			n3 redis write 9 a.aof      awaits: 2 file-operation gone; 2 disk-fault: fails with EIO
+			n2 redis write 9 a.aof      awaits
+			n3 redis sync 0 b           : 2 disk-fault: fails with EIO
+			stop                        1 workload-ended eio start; 2 workload-ended gone start`},
 		"a power cut behind a failed write": {[]model.Step{
 			{When: model.Trigger{File: second}, Do: disk(model.DiskEIO, "n1")},
 			{When: model.Trigger{Follows: model.FollowsBegin}, Do: disk(model.DiskPowerCut, "n2")},

@@ -13,7 +13,7 @@ type stepRoles struct {
 	open    []string // of its fault, that are asked for
 	reason  string   // and why it is to begin once they are known
 	message uint64
-	ends    map[string][]model.NodeID // of that message, by role
+	moment  map[string][]model.NodeID // who has the roles of that message or file operation
 	had     []model.NodeID            // who had the role of the trigger that is awaited, as it was armed
 	known   bool                      // had is
 }
@@ -51,7 +51,7 @@ func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (w
 		return false, nil
 	}
 	if x.phase != phaseResolving {
-		x.roles.ends = e.ends(x, message)
+		x.roles.moment = e.moment(ev, x, message)
 		for _, r := range x.Do.Asked() {
 			if at, ok := e.roleCheckedAt[r]; !ok || at != e.now { // of a message's step, before the message
 				x.roles.open = append(x.roles.open, r)
@@ -63,7 +63,7 @@ func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (w
 			return true, ask
 		}
 	}
-	have := maps.Clone(x.roles.ends)
+	have := maps.Clone(x.roles.moment)
 	for _, r := range x.Do.Asked() {
 		have[r] = slices.SortedFunc(slices.Values(e.faults.roles[r]), func(a, b model.NodeID) int {
 			if o := e.outOfAction(a); o != e.outOfAction(b) {
@@ -90,8 +90,11 @@ func (e *Engine) name(ev model.Event, x *step, reason string, message uint64) (w
 	return false, nil
 }
 
-// ends is who has the roles of a message's ends at the begin of a step.
-func (e *Engine) ends(x *step, message uint64) map[string][]model.NodeID {
+// moment is who has the roles of the message or the file operation at which a step begins.
+func (e *Engine) moment(ev model.Event, x *step, message uint64) map[string][]model.NodeID {
+	if x.When.File != nil && ev.File != nil {
+		return map[string][]model.NodeID{model.RoleFileHost: {ev.File.Host}}
+	}
 	m, ok := e.awaited[message]
 	if !ok && x.num > 1 && x.When.Follows == model.FollowsBegin {
 		if f := e.steps[x.num-2].fault; f != nil && len(f.hits) > 0 {

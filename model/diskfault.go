@@ -112,9 +112,9 @@ func (f *DiskFault) Validate(hosts []NodeID, when *Trigger) error {
 		return fmt.Errorf("unknown disk fault %q: there are %v", f.Kind, DiskFaultKinds())
 	case f.Once() && t == nil:
 		return fmt.Errorf("disk fault %s is of one operation: give when a file", f.Kind)
-	case f.Once() && t.Host == "":
-		return fmt.Errorf("disk fault %s is of one operation: give the file of when a host", f.Kind)
-	case f.Once() && (f.Host != t.Host || f.Process != t.Process):
+	case f.Once() && t.Host == "" && f.Host != RoleFileHost:
+		return fmt.Errorf("disk fault %s is of one operation, of any host: leave the host of the fault out, or give the file of when a host", f.Kind)
+	case f.Once() && (f.Host != t.Host && f.Host != RoleFileHost || f.Process != t.Process):
 		return fmt.Errorf("disk fault %s is of the operation of when: leave host and process out, or name the same there", f.Kind)
 	case !slices.Contains(hosts, f.Host):
 		return fmt.Errorf("no host %q for the disk fault: there are %v", f.Host, hosts)

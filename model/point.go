@@ -107,10 +107,10 @@ func (p Point) Identity(keys []PointKey) string {
 }
 
 // Triggers is the part of the point that a step's trigger can select by: what is sent or
-// received, and by whom. It has the ends of a message only if keys has them.
+// received or done to which file, and by whom. It has node and peer only if keys has them.
 func (p Point) Triggers(keys []PointKey) Point {
 	t := Point{Side: p.Side, Type: p.Type}
-	if p.Side == SideFile || slices.Contains(keys, KeyNode) {
+	if slices.Contains(keys, KeyNode) {
 		t.Node = p.Node
 	}
 	if slices.Contains(keys, KeyPeer) {

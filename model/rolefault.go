@@ -45,19 +45,24 @@ func (r *RoleTrigger) validate(of string, hosts []NodeID) error {
 	return nil
 }
 
-// Roles of every target: who sends the message at which a step begins, and who gets it. Of a
-// step that follows a message fault it is the first message on which that one acted.
+// Roles of every target: who sends the message at which a step begins, who gets it, and who
+// asks for the file operation at which it begins. Of a step that follows a message fault it is
+// the first message on which that one acted.
 const (
 	RoleSender   = "sender"
 	RoleReceiver = "receiver"
+	RoleFileHost = "file-host"
 )
 
-// MessageRole says whether a role is of the ends of a message.
-func MessageRole(role string) bool { return role == RoleSender || role == RoleReceiver }
+// MomentRoles lists them.
+func MomentRoles() []string { return []string{RoleSender, RoleReceiver, RoleFileHost} }
+
+// MomentRole says whether a role is of the moment at which a step begins.
+func MomentRole(role string) bool { return slices.Contains(MomentRoles(), role) }
 
 // Asked lists the roles of the fault of which the target is asked who has them.
 func (f *Fault) Asked() []string {
-	return slices.DeleteFunc(slices.Clone(f.Roles), MessageRole)
+	return slices.DeleteFunc(slices.Clone(f.Roles), MomentRole)
 }
 
 // RoleFault is what a fault had before hosts stood in place of its roles.
@@ -76,6 +81,18 @@ func WithRoles(hosts []NodeID, roles []string) []NodeID {
 		out = append(out, NodeID(r))
 	}
 	return out
+}
+
+// validateRoles says what is wrong with the roles of the step's moment.
+func (s *Step) validateRoles() error {
+	ends := slices.Contains(s.Do.Roles, RoleSender) || slices.Contains(s.Do.Roles, RoleReceiver)
+	switch {
+	case ends && s.When.Message == nil && s.When.Follows != FollowsBegin:
+		return fmt.Errorf("%s and %s are the ends of the message at which the step begins: add a message to when, or follows: begin after a message fault", RoleSender, RoleReceiver)
+	case slices.Contains(s.Do.Roles, RoleFileHost) && s.When.File == nil:
+		return fmt.Errorf("%s is the host of the file operation at which the step begins: add a file to when", RoleFileHost)
+	}
+	return nil
 }
 
 // RoleNames lists the roles whose holders begin or end the step.

@@ -248,8 +248,6 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 		return fmt.Errorf("do: silent belongs to the crash of a whole machine: use it with crash, without process, isolate and cut")
 	case w.Follows != "" && w.Follows != FollowsBegin && w.Follows != FollowsEnd:
 		return fmt.Errorf("when: unknown follows %q: use begin or end", w.Follows)
-	case slices.ContainsFunc(s.Do.Roles, MessageRole) && w.Message == nil && w.Follows != FollowsBegin:
-		return fmt.Errorf("%s and %s are the ends of the message at which the step begins: add a message to when, or follows: begin after a message fault", RoleSender, RoleReceiver)
 	case w.Follows != "" && place == 1:
 		return fmt.Errorf("when: the first step follows none: leave out follows")
 	case w.Class != nil || w.Unseen != nil || u.Follows != "" || u.State != nil:
@@ -296,6 +294,9 @@ func (s *Step) Validate(hosts []NodeID, place int) error {
 		if !slices.Contains([]Side{"", SideSend, SideReceive}, t.m.Side) || t.of == "until" && t.m.Side == SideReceive {
 			return fmt.Errorf("%s: side %q: a step begins on side send or receive of a message, and ends before one passes", t.of, t.m.Side)
 		}
+	}
+	if err := s.validateRoles(); err != nil {
+		return err
 	}
 	if err := s.validateFiles(hosts); err != nil || s.Do.Message == nil {
 		return err

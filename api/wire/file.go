@@ -1,6 +1,10 @@
 package wire
 
-import "netsplit/model"
+import (
+	"cmp"
+
+	"netsplit/model"
+)
 
 // FileTrigger is an operation on a file of a server at which a step begins or ends, before the
 // operation does anything. Writes to mapped memory (mmap) are not seen, and io_uring is
@@ -18,7 +22,7 @@ type FileTrigger struct {
 // starts servers that ended since it began.
 type DiskFault struct {
 	Fault   string `json:"fault" enum:"eio,short,enospc,full,gone,corrupt,power-cut" doc:"eio, enospc: the file operation of when fails with that error; short: only the first bytes of that write are written; full: what needs room fails with ENOSPC; gone: every operation fails with EIO; corrupt: the servers are killed and bytes of a file change; power-cut: the servers are killed and what they did not sync is lost"`
-	Host    string `json:"host,omitempty" maxLength:"63" doc:"Host, or a role, as in crash; absent: that of the file of when"`
+	Host    string `json:"host,omitempty" maxLength:"63" doc:"Host, or a role, as in crash; absent: that of the file of when, or file-host if this names none"`
 	Process string `json:"process,omitempty" maxLength:"63" doc:"Only this server; absent: all of the host, or that of the file of when"`
 	Bytes   int    `json:"bytes,omitempty" minimum:"0" doc:"short: how many are written; absent: half. corrupt: how many change; absent: one"`
 	Path    string `json:"path,omitempty" maxLength:"500" doc:"corrupt: which file, as in when; of several, the one written last" example:"*.rdb"`
@@ -38,7 +42,7 @@ func (f *DiskFault) model(when *model.FileTrigger) *model.DiskFault {
 	}
 	out := &model.DiskFault{Kind: model.DiskFaultKind(f.Fault), Host: model.NodeID(f.Host), Process: f.Process, Bytes: f.Bytes, Path: f.Path}
 	if when != nil && out.Host == "" {
-		out.Host = when.Host
+		out.Host = cmp.Or(when.Host, model.RoleFileHost)
 	}
 	if when != nil && out.Once() && out.Process == "" {
 		out.Process = when.Process

@@ -68,6 +68,11 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	if d := once.Steps[0].Do.Disk; err != nil || d.Host != "n1" || d.Process != "db" {
 		t.Errorf("%+v, %v", d, err)
 	}
+	anyones := FileTrigger{Op: "write"}
+	once, err = (&ScenarioSpec{Steps: []Step{{When: &When{File: &anyones}, Do: Do{Disk: &DiskFault{Fault: "eio"}}}}}).Model()
+	if d := once.Steps[0].Do.Disk; err != nil || d.Host != model.RoleFileHost {
+		t.Errorf("%+v, %v", d, err)
+	}
 	pause, err := (&ScenarioSpec{Steps: []Step{{Do: Do{Pause: "n1"}}}}).Model()
 	if back := fromScenarioSpec(pause); err != nil || pause.Steps[0].Do.Node.Verb != model.NodePause || back.Steps[0].Do.Pause != "n1" || back.Steps[0].Do.Crash != "" {
 		t.Errorf("%+v, %v", pause, err)

@@ -1,6 +1,7 @@
 package sequence_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -77,6 +78,38 @@ func TestFaultsAtFilesBecomeSteps(t *testing.T) {
 				t.Errorf("%s occurred %d times, met %v", f, n, other)
 			}
 		}
+	}
+}
+
+// TestAHostThatIsNoKeyIsWhoeverOperatesOnTheFile: the operations of all nodes count.
+func TestAHostThatIsNoKeyIsWhoeverOperatesOnTheFile(t *testing.T) {
+	keys, hosts := []model.PointKey{model.KeySide, model.KeyType, model.KeyNth}, []model.NodeID{"n1", "n2"}
+	events := []model.Event{{Num: 1, Kind: model.EventWorkload}}
+	for i, h := range []model.NodeID{"n2", "n1", "n2"} {
+		events = append(events, model.Event{Num: uint64(i + 2), Kind: model.EventFile, File: &model.FileOperation{Host: h, Op: model.FileWrite, Kind: "log"}})
+	}
+	o := sequence.Options{Keys: keys, Nodes: hosts}
+	second := sequence.FromEvents(events, nil, nil, o).Points[1]
+	if second.Node != "n1" || second.Nth != 2 || second.Turn != 2 {
+		t.Fatalf("%+v", second)
+	}
+	for kind, want := range map[model.PointFaultKind]string{model.PointCrash: "crash file-host", model.PointDiskError: "fail it with EIO on file-host",
+		model.PointDiskFailure: "disk gone on file-host", model.PointCorrupt: "crash, and corrupt 1 byte of log on file-host", model.PointPowerCut: "power cut on file-host"} {
+		f := model.PointFault{Point: second.Point, Kind: kind, Place: model.PlaceBefore}
+		steps := sequence.Play{Keys: keys, MaxCut: time.Second}.Steps([]sequence.Placed{{PointFault: f, Turn: second.Turn}})
+		if got := steps[0].String(); got != want+"; when write of log, number 2; at most 1s" || fmt.Sprint(steps[0].Do.Roles) != "[file-host]" {
+			t.Errorf("%s is played as %s by %v", f, got, steps[0].Do.Roles)
+		}
+		if err := steps[0].Validate(hosts, 1); err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+	// Another host may be the one that writes second.
+	f := model.PointFault{Point: second.Point, Kind: model.PointPowerCut, Place: model.PlaceBefore}
+	events[1].File.Host, events[2].File.Host = "n1", "n2"
+	_, met := sequence.Played(events, []model.Decision{{Event: events[2].Num, Step: 1, Reason: model.ReasonFile}}, []model.PointFault{f}, o)
+	if n, other := sequence.Occurred([]model.PointFault{f}, []model.StepResult{{Step: 1, By: model.ReasonFile}}, met, keys); n != 1 || met[0].Node != "n2" {
+		t.Errorf("it occurred %d times, met %v, %v", n, met, other)
 	}
 }
 

@@ -33,7 +33,7 @@ type Placed struct {
 // Play says how faults become steps.
 type Play struct {
 	// Keys are the identity of points. If node or peer is not among them, a step takes that of
-	// the message that comes.
+	// the message, or the operation on a file, that comes.
 	Keys []model.PointKey
 	// Isolating is what cuts a node off.
 	Isolating func(model.NodeID) model.Partition
@@ -65,13 +65,17 @@ func (p Play) Steps(faults []Placed) (out []model.Step) {
 	return out
 }
 
-// ends puts roles in place of the ends of a fault's message that are no keys, and lists them.
+// ends puts roles in place of the node and the peer of a fault's point that are no keys, and
+// lists them.
 func (p Play) ends(f *Placed) (roles []model.NodeID) {
 	node, peer := model.NodeID(model.RoleSender), model.NodeID(model.RoleReceiver)
-	if f.Side == model.SideReceive {
+	switch f.Side {
+	case model.SideReceive:
 		node, peer = peer, node
+	case model.SideFile:
+		node = model.RoleFileHost
 	}
-	if f.Side != model.SideFile && !slices.Contains(p.Keys, model.KeyNode) {
+	if !slices.Contains(p.Keys, model.KeyNode) {
 		f.Node, roles = node, append(roles, node)
 	}
 	if f.Side != model.SideFile && !slices.Contains(p.Keys, model.KeyPeer) {
@@ -122,7 +126,7 @@ func (p Play) disk(f Placed, when model.Trigger, match model.MessageMatch) (mode
 	st := model.Step{When: when, Max: p.MaxCut}
 	switch {
 	case f.Side == model.SideFile:
-		t := model.FileAt(f.Type, f.Node, f.Turn)
+		t := model.FileAt(f.Type, f.Triggers(p.Keys).Node, f.Turn)
 		st.When.File = &t
 	case f.Kind == model.PointPowerCut:
 		st.When.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}

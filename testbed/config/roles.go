@@ -19,8 +19,8 @@ func checkRoles(t *model.Testbed, l lines) (errs []error) {
 		if !labelling(name) {
 			bad("%s", wantLabelling)
 		}
-		if model.MessageRole(name) {
-			bad("sender and receiver are the ends of the message at which a step begins; choose another name")
+		if model.MomentRole(name) {
+			bad("%s are of the message or the file operation at which a step begins; choose another name", strings.Join(model.MomentRoles(), ", "))
 		}
 		if len(r.Hosts) == 0 {
 			bad("hosts is missing; name the hosts that may have it")
