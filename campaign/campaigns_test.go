@@ -37,6 +37,10 @@ func TestAQueuedCampaignIsCancelledAtOnce(t *testing.T) {
 	if err := s.store.StartRun(model.RunMeta{Campaign: "c-2", Run: "c-2-r0001"}); err != nil {
 		t.Fatal(err)
 	}
+	left := filepath.Join(s.runDir("c-2", "c-2-r0001"), nodes.WorkDir, "n1", "data")
+	if err := os.MkdirAll(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 { // twice is harmless
 		c, err := s.CancelCampaign(context.Background(), "c-2")
 		if err != nil || c.State != model.CampaignCancelled || c.Ended.IsZero() {
@@ -47,13 +51,6 @@ func TestAQueuedCampaignIsCancelledAtOnce(t *testing.T) {
 		t.Errorf("queue of %d after the middle one of three was cancelled", len(s.queue))
 	}
 
-	left := filepath.Join(s.runDir("c-2", "c-2-r0001"), nodes.WorkDir, "n1", "data")
-	if err := os.MkdirAll(left, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.resume(); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := os.Stat(filepath.Dir(filepath.Dir(left))); err == nil {
 		t.Error("the data of a run that was cut short is there still")
 	}

@@ -85,19 +85,8 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 	case c.State == model.CampaignDone || c.State == model.CampaignCancelled:
 		return c, fmt.Errorf("%w: campaign %s is %s, so it cannot be resumed: start another", model.ErrConflict, id, c.State)
 	}
-	unfinished, err := s.store.UnfinishedRuns()
-	if err != nil {
+	if err := s.cutShortAll(c); err != nil { // its disk was full as it ended, say
 		return c, err
-	}
-	lost := 0
-	for _, m := range unfinished {
-		if m.Campaign != id {
-			continue
-		}
-		if err := s.cutShort(m, "cut short by the end of its campaign: "+c.Reason+"; its scenario is run again"); err != nil {
-			return c, err
-		}
-		lost++
 	}
 	if !c.Ended.IsZero() {
 		c.Idle += time.Since(c.Ended)
@@ -106,9 +95,35 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 	if err := s.putCampaign(c); err != nil { // the disk is full still, say
 		return c, err
 	}
-	s.tell("campaign", id, string(c.State), fmt.Sprintf("campaign %s continues; %d runs that had not ended are lost and run again", id, lost))
+	s.tell("campaign", id, string(c.State), fmt.Sprintf("campaign %s continues; the scenarios of runs that were cut short are run again", id))
 	s.enqueue(c)
 	return c, nil
+}
+
+// cutShortAll books the runs that were under way when their campaign ended.
+func (s *Service) cutShortAll(c model.Campaign) error {
+	unfinished, err := s.store.UnfinishedRuns()
+	if err != nil {
+		return err
+	}
+	for _, m := range unfinished {
+		if m.Campaign != c.ID {
+			continue
+		}
+		if err := s.cutShort(m, byTheEndOf(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// byTheEndOf says why runs of a campaign that has ended were cut short.
+func byTheEndOf(c model.Campaign) string {
+	why := "cut short by the end of its campaign: " + c.Reason
+	if c.State == model.CampaignPaused || c.State == model.CampaignFailed {
+		why += "; its scenario is run again once the campaign is resumed"
+	}
+	return why
 }
 
 // cutShort books a run that was under way when its daemon or its campaign ended.

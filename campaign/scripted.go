@@ -59,6 +59,9 @@ func (s *Service) completeScript(spec model.CampaignSpec) (model.CampaignSpec, e
 	if !slices.Contains([]model.Strategy{"", model.StrategyCoFI, model.StrategyScripted}, spec.Strategy) { // cofi: the API's default
 		return spec, fmt.Errorf("a script is no search: leave out strategy %s", spec.Strategy)
 	}
+	if spec.Clean != 0 {
+		return spec, fmt.Errorf("clean: a script has no clean runs: leave it out")
+	}
 	sc, err := s.readScript(*spec.Script, spec.Target)
 	if err != nil {
 		return spec, fmt.Errorf("script: %w", err)

@@ -61,6 +61,7 @@ func TestACampaignThatPlaysAScript(t *testing.T) {
 		"mine.yaml:3: steps: no steps":    {Script: &model.ScriptFile{Name: "mine.yaml", Text: "mistaken"}},
 		"a daemon opens no path":          {Script: &model.ScriptFile{Name: "mine.yaml", Text: "../../etc/passwd"}},
 		"leave out strategy random":       {Script: file, Strategy: model.StrategyRandom},
+		"no clean runs":                   {Script: file, Clean: 5},
 		"leave out the replay":            {Script: file, Replay: "c-1-r0001"},
 		"replay and the scenario":         {Script: file, Scenario: &model.Scenario{}},
 		"leave out withoutCut and shrink": {Replay: "c-1-r0001", WithoutCut: true},

@@ -261,7 +261,7 @@ func (s *Service) resume() error {
 		}
 		why := "the daemon ended, or its disk was full, while this run was under way; its scenario is run again"
 		if c, err := s.getCampaign(m.Campaign); err == nil && c.State != model.CampaignQueued && c.State != model.CampaignRunning {
-			why = "cut short by the end of its campaign: " + c.Reason
+			why = byTheEndOf(c)
 		}
 		if err := s.cutShort(m, why); err != nil {
 			return err
@@ -416,6 +416,9 @@ func (s *Service) ended(j *job, err error) {
 		}
 	})
 	s.keepEnd(j)
+	if err := s.cutShortAll(j.c); err != nil {
+		s.log.Error("runs that were cut short could not be stored; the next start or resume does it", "campaign", j.c.ID, "err", err)
+	}
 	s.mu.Lock()
 	delete(s.jobs, j.c.ID)
 	s.mu.Unlock()

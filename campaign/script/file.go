@@ -257,6 +257,12 @@ type AssertStep struct {
 	Words string `yaml:"words,omitempty"`
 }
 
+// Asserts says whether the script has an assertion. Without one no play passes: it fails if a
+// server dies, and is unknown otherwise.
+func (f *File) Asserts() bool {
+	return slices.ContainsFunc(f.Steps, func(st Step) bool { return st.Assert != nil })
+}
+
 // verbs are those of a step, in the order in which they are explained.
 func (st *Step) verbs() []string {
 	var out []string

@@ -12,7 +12,7 @@ import (
 
 // asking are the commands that may ask a daemon.
 var asking = []string{"campaign", "campaign resume", "campaign cancel", "run", "replay", "shrink", "invariants", "invariants pin", "invariants drop", "invariants release",
-	"doctor", "partition cut", "partition heal", "partition list", "partition show", "access page", "access read-token", "campaign list", "campaign pause", "store backup", "campaign compare", "campaign map", "findings history", "findings note", "store prune", "open", "campaign schedule", "schedule list", "schedule show", "schedule pause", "schedule resume", "schedule delete", "campaign show", "runs", "findings", "findings show", "logs", "watch", "cluster runners", "judge", "script run", "query", "points", "policy try", "policy report", "invariants why"}
+	"doctor", "partition cut", "partition heal", "partition list", "partition show", "access page", "access read-token", "campaign list", "campaign pause", "store backup", "campaign compare", "campaign map", "findings history", "findings note", "store prune", "open", "campaign schedule", "schedule list", "schedule show", "schedule pause", "schedule resume", "schedule delete", "campaign show", "runs", "findings", "findings show", "logs", "watch", "cluster runners", "judge", "script run", "script schedule", "query", "points", "policy try", "policy report", "invariants why"}
 
 // TestUnusedFlags: a flag that a command does not use is refused by it, not taken and
 // ignored, and what is to be used in its place is told.

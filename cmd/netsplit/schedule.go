@@ -15,8 +15,7 @@ import (
 
 func campaignScheduleCommand(conn *daemonFlags) *cobra.Command {
 	var what campaignFlags
-	var when wire.ScheduleSpec
-	var at string
+	var when scheduleFlags
 	var o output
 	c := &cobra.Command{
 		Use: "schedule NAME TARGET", Short: "have the daemon make campaigns at a time, or again and again",
@@ -32,43 +31,59 @@ not count.`,
 			if err != nil {
 				return err
 			}
-			if (at == "") == (when.Cron == "") {
-				return usage("say when: --at TIME or --cron EXPRESSION, and not both")
-			}
-			if at != "" {
-				t, err := time.Parse(time.RFC3339, at)
-				if err != nil {
-					return usage("--at %q: write a time with its zone, such as 2026-11-28T03:00:00Z or 2026-11-28T03:00:00+01:00", at)
-				}
-				when.At = &t
-			}
-			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
-				var err error
-				when.Campaign = spec
-				if when.Campaign.Target, err = uploaded(ctx, cl, spec.Target); err != nil {
-					return err
-				}
-				made, err := cl.PutSchedule(ctx, args[0], when)
-				if err != nil {
-					return err
-				}
-				return printOne(o, c.OutOrStdout(), made, func(out io.Writer, s wire.Schedule) error { return printSchedules(out, []wire.Schedule{s}) })
-			})
+			return conn.schedule(c, args[0], spec, when, o)
 		},
 	}
 	what.register(c)
-	f := c.Flags()
-	f.StringVar(&at, "at", "", "make one campaign at this time (RFC 3339)")
-	f.StringVar(&when.Cron, "cron", "", "make a campaign at each of these times: minute, hour, day of month, month, day of week, or @hourly, @daily, @weekly, @every 6h")
-	f.StringVar(&when.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (default: the daemon's)")
-	f.StringVar(&when.Overlap, "overlap", "skip", "while the last campaign of the schedule has not ended: skip this time, or queue one")
-	o.register(f)
+	when.register(c)
+	o.register(c.Flags())
 	conn.register(c)
 	return c
 }
 
+// scheduleFlags say when a schedule makes its campaigns.
+type scheduleFlags struct {
+	at   string
+	spec wire.ScheduleSpec
+}
+
+func (s *scheduleFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.at, "at", "", "make one campaign at this time (RFC 3339)")
+	f.StringVar(&s.spec.Cron, "cron", "", "make a campaign at each of these times: minute, hour, day of month, month, day of week, or @hourly, @daily, @weekly, @every 6h")
+	f.StringVar(&s.spec.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (default: the daemon's)")
+	f.StringVar(&s.spec.Overlap, "overlap", "skip", "while the last campaign of the schedule has not ended: skip this time, or queue one")
+}
+
+// schedule makes a schedule of these campaigns, and uploads their target.
+func (d *daemonFlags) schedule(c *cobra.Command, name string, campaign wire.CampaignSpec, when scheduleFlags, o output) error {
+	spec := when.spec
+	if (when.at == "") == (spec.Cron == "") {
+		return usage("say when: --at TIME or --cron EXPRESSION, and not both")
+	}
+	if when.at != "" {
+		t, err := time.Parse(time.RFC3339, when.at)
+		if err != nil {
+			return usage("--at %q: write a time with its zone, such as 2026-11-28T03:00:00Z or 2026-11-28T03:00:00+01:00", when.at)
+		}
+		spec.At = &t
+	}
+	return d.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+		var err error
+		spec.Campaign = campaign
+		if spec.Campaign.Target, err = uploaded(ctx, cl, campaign.Target); err != nil {
+			return err
+		}
+		made, err := cl.PutSchedule(ctx, name, spec)
+		if err != nil {
+			return err
+		}
+		return printOne(o, c.OutOrStdout(), made, func(out io.Writer, s wire.Schedule) error { return printSchedules(out, []wire.Schedule{s}) })
+	})
+}
+
 func scheduleCommand(conn *daemonFlags) *cobra.Command {
-	c := &cobra.Command{Use: "schedule", Short: "list, pause and delete schedules of campaigns (netsplit campaign schedule makes them)"}
+	c := &cobra.Command{Use: "schedule", Short: "list, pause and delete schedules of campaigns (netsplit campaign schedule and netsplit script schedule make them)"}
 	c.AddCommand(scheduleListCommand(conn))
 	for _, sub := range []*cobra.Command{scheduleShowCommand(conn), schedulePauseCommand(conn, "pause", true), schedulePauseCommand(conn, "resume", false), scheduleDeleteCommand(conn)} {
 		c.AddCommand(conn.completes(sub, false, scheduleNames))

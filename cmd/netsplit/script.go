@@ -24,7 +24,7 @@ func scriptCommand(conn *daemonFlags) *cobra.Command {
 		Long: `Plays scripted tests that are written as files (docs/scripted-tests.md). They can
 also be written in Go and run by go test.`,
 	}
-	c.AddCommand(scriptRun(conn), scriptCheck())
+	c.AddCommand(scriptRun(conn), scriptSchedule(conn), scriptCheck())
 	return c
 }
 
@@ -40,7 +40,11 @@ func scriptCheck() *cobra.Command {
 					errs = append(errs, err)
 					continue
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s: %d steps on %s\n", file, len(f.Steps), f.Target)
+				note := ""
+				if !f.Asserts() {
+					note = "; it asserts nothing, so no play can pass"
+				}
+				fmt.Fprintf(c.OutOrStdout(), "%s: %d steps on %s%s\n", file, len(f.Steps), f.Target, note)
 			}
 			return errors.Join(errs...)
 		},
@@ -94,10 +98,7 @@ be judged, 130 interrupted.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVarP(&o.times, "times", "n", 1, "how often to play it")
-	f.StringVar(&o.on, "target", "", "play it on this target instead of the file's: a name or a target file")
-	f.StringToStringVar(&o.set, "set", nil, "settings of the target, name=value, in addition to those of the file")
-	f.Uint64Var(&o.seed, "seed", 0, "drives every random choice of the target's operations (0: one is chosen and recorded)")
+	o.registerPlay(f)
 	f.StringVar(&o.runsDir, "runs-dir", "runs", "keep records here")
 	f.StringVar(&o.rig, "testbed", "", "testbed file; without one, a lab is made on this machine")
 	f.StringVar(&o.openflow, "openflow", "127.0.0.1:6653", "address that the switches of --testbed connect to")
@@ -116,6 +117,14 @@ be judged, 130 interrupted.`,
 	return c
 }
 
+// registerPlay registers what a play of this process and one of a daemon have in common.
+func (o *scriptFlags) registerPlay(f *pflag.FlagSet) {
+	f.IntVarP(&o.times, "times", "n", 1, "how often to play it")
+	f.StringVar(&o.on, "target", "", "play it on this target instead of the file's: a name or a target file")
+	f.StringToStringVar(&o.set, "set", nil, "settings of the target, name=value, in addition to those of the file")
+	f.Uint64Var(&o.seed, "seed", 0, "drives every random choice of the target's operations (0: one is chosen and recorded)")
+}
+
 // daemonsAlone are flags of plays that a daemon makes, notDaemons of those of this process.
 var (
 	daemonsAlone = []string{"labs", "progress", "junit", "fail-on", "baseline"}
@@ -132,15 +141,55 @@ func (d *daemonFlags) playScript(c *cobra.Command, path string, o scriptFlags, s
 	if err := errors.Join(requireCount(c, "labs"), ci.read()); err != nil {
 		return err
 	}
-	f, target, err := script.Text(path)
+	spec, err := o.campaign(path)
 	if err != nil {
 		return err
+	}
+	return d.campaign(c, "", spec, show, nil, func(m made) error { return summarise(c, m, ci) })
+}
+
+// campaign is the campaign in which a daemon plays a script.
+func (o *scriptFlags) campaign(path string) (wire.CampaignSpec, error) {
+	f, target, err := script.Text(path)
+	if err != nil {
+		return wire.CampaignSpec{}, err
 	}
 	spec := wire.CampaignSpec{Target: o.on, Script: &wire.ScriptFile{Name: f.Name, Text: f.Text}, Runs: o.times, Args: o.set, Seed: o.seed, Labs: o.labs}
 	if o.on == "" && sut.IsPath(target) {
 		spec.Target = target // it is uploaded
 	}
-	return d.campaign(c, "", spec, show, nil, func(m made) error { return summarise(c, m, ci) })
+	return spec, nil
+}
+
+func scriptSchedule(conn *daemonFlags) *cobra.Command {
+	var o scriptFlags
+	var when scheduleFlags
+	var out output
+	c := &cobra.Command{
+		Use: "schedule NAME FILE", Short: "have the daemon play a script at a time, or again and again",
+		Long: `Makes a schedule, or replaces the one of this name: your running daemon plays the script
+at the time --at, or at each time of the cron expression --cron. netsplit schedule
+lists, pauses and deletes schedules. The script, and a target file that it names, are
+uploaded now; later changes to them do not count.`,
+		Example: "  netsplit script schedule nightly redis-sentinel/split-brain --cron '0 3 * * *' --times 10",
+		Args:    exactArgs(2, "the schedule's name, and a script file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := errors.Join(requireCount(c, "labs"), requireCount(c, "times")); err != nil {
+				return err
+			}
+			spec, err := o.campaign(args[1])
+			if err != nil {
+				return err
+			}
+			return conn.schedule(c, args[0], spec, when, out)
+		},
+	}
+	o.registerPlay(c.Flags())
+	labsFlag(c.Flags(), &o.labs)
+	when.register(c)
+	out.register(c.Flags())
+	conn.register(c)
+	return c
 }
 
 func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {

@@ -47,7 +47,7 @@ func TestADaemonIsAskedToPlay(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if r.Method == http.MethodPost {
+		if r.Method == http.MethodPost || r.Method == http.MethodPut {
 			if r.URL.Path == "/v1/targets" {
 				body = []byte("an archive")
 			}
@@ -60,6 +60,8 @@ func TestADaemonIsAskedToPlay(t *testing.T) {
 			fmt.Fprint(w, `{"id":"c-1","state":"done","spec":{"target":"mine"},"done":1}`)
 		case "/v1/campaigns/c-1/runs", "/v1/runs":
 			fmt.Fprint(w, `{"items":[{"id":"c-1-r0001","verdict":{"value":"pass"}}]}`)
+		case "/v1/schedules/nightly":
+			fmt.Fprint(w, `{"name":"nightly","cron":"@daily","campaign":{"target":"mine"}}`)
 		default:
 			fmt.Fprint(w, `{"items":[]}`)
 		}
@@ -97,6 +99,33 @@ func TestADaemonIsAskedToPlay(t *testing.T) {
 		code, out, errs := cli(t, append(append([]string{"script", "run"}, words...), "--api", srv.URL, "--progress", "none")...)
 		if got := strings.Join(asked, "\n"); code != c.code || got != c.asked || !strings.Contains(out+errs, c.want) {
 			t.Errorf("%s: status %d, asked\n%s\nwant\n%s\n%s%s", c.args, code, got, c.asked, out, errs)
+		}
+	}
+	for _, c := range []struct {
+		args, asked, want string
+		code              int
+	}{
+		{"named.yaml --cron @daily -n 3 --labs 2", `/v1/schedules/nightly {"campaign":{` + named + `},"cron":"@daily","overlap":"skip"}`, "@daily", 0},
+		{"beside.yaml --cron @daily", "/v1/targets an archive\n" + `/v1/schedules/nightly {"campaign":{"target":"mine:0123456789ab","script":{"name":"beside.yaml","text":"name: a\ntarget: sub/target.yaml\nsteps: []\n"},"runs":1},"cron":"@daily","overlap":"skip"}`, "", 0},
+		{"named.yaml", "", "say when", 2},
+		{"named.yaml --cron @daily -n 0", "", "--times", 2},
+	} {
+		asked = nil
+		words := strings.Fields(c.args)
+		words[0] = filepath.Join(dir, words[0])
+		code, out, errs := cli(t, append(append([]string{"script", "schedule", "nightly"}, words...), "--api", srv.URL)...)
+		if got := strings.Join(asked, "\n"); code != c.code || got != c.asked || !strings.Contains(out+errs, c.want) {
+			t.Errorf("schedule %s: status %d, asked\n%s\nwant\n%s\n%s%s", c.args, code, got, c.asked, out, errs)
+		}
+	}
+	asserts := filepath.Join(dir, "asserts.yaml")
+	text := "name: a\ntarget: redis-sentinel\nsteps:\n  - sleep: 1s\n"
+	for _, more := range []string{"", "  - assert: {on: c1, call: [get, n1, x], gives: v1}\n"} {
+		if err := os.WriteFile(asserts, []byte(text+more), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, out, errs := cli(t, "script", "check", asserts); code != 0 || strings.Contains(out, "asserts nothing") != (more == "") {
+			t.Errorf("check: status %d: %s%s", code, out, errs)
 		}
 	}
 	if code, _, errs := cli(t, "script", "run", filepath.Join(dir, "named.yaml"), "--junit", "x.xml"); code != 2 || !strings.Contains(errs, "--junit is for plays of a daemon") {
