@@ -57,15 +57,15 @@ func (s *Service) Health(ctx context.Context) model.Health {
 	add("store", err, fmt.Sprintf("%d bytes", size))
 	room, err := s.diskHealth()
 	add("disk", err, strings.TrimSuffix(room, "; "))
+	if s.hub != nil {
+		add("cluster", s.hub.Away(), fmt.Sprintf("at %s, %s", s.hub.Address(), model.Count(len(s.hub.Runners()), "runner", "runners")))
+	}
 	switch {
-	case s.ctrl == nil && s.outside == nil: // it only reads
+	case s.ctrl == nil && s.outside == nil: // runners make the runs, or it only reads
 		return h
 	case s.ctrl == nil:
 		add("hosts", s.outside.AgentGone(), fmt.Sprintf("%d drop packets themselves, by nftables", len(s.outside.Testbed.Hosts)))
 		return h
-	}
-	if s.hub != nil {
-		add("cluster", s.hub.Away(), fmt.Sprintf("at %s, %s", s.hub.Address(), model.Count(len(s.hub.Runners()), "runner", "runners")))
 	}
 	add("controller", nil, "listening on "+s.ControllerAddr())
 	switches := s.ctrl.Switches()

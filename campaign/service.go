@@ -224,8 +224,11 @@ func Open(cfg Config) (*Service, error) {
 }
 
 // listen opens the controller and, with an outside testbed, takes it over. For a
-// testbed without switches there is no controller.
+// testbed without switches, or where runners make the runs, there is no controller.
 func (s *Service) listen(ctx context.Context) error {
+	if s.cfg.Cluster != nil {
+		return nil
+	}
 	if tb := s.cfg.Testbed; tb != nil && tb.Backend == model.BackendNFTables {
 		return s.takeOutside(ctx)
 	}
@@ -310,7 +313,7 @@ func (s *Service) Close() error {
 // Keys remembers idempotency keys for the API.
 func (s *Service) Keys() *store.Store { return s.store }
 
-// ControllerAddr is where switches connect to; "" for a testbed without switches.
+// ControllerAddr is where switches connect to; "" if it drives none.
 func (s *Service) ControllerAddr() string {
 	if s.ctrl == nil {
 		return ""

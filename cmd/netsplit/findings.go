@@ -58,7 +58,7 @@ func printFindings(out io.Writer, found []wire.Finding, at place) {
 	for i, c := range all {
 		fmt.Fprintf(out, "  %d. %s\n", i+1, headline(c[0].Failure))
 	}
-	fmt.Fprintln(out, "broken: the documentation promises otherwise, or the target file says so; broken-bound: beyond your bound; documented: the documentation admits it")
+	fmt.Fprintln(out, "broken: the documentation promises otherwise, or the target file or the script says so; broken-bound: beyond your bound; documented: the documentation admits it")
 	for i, c := range all {
 		f := c[0]
 		fmt.Fprintf(out, "\n%d. %s: %s\n   %s; in %s\n   replay: %s\n   report: %s\n", i+1,

@@ -182,7 +182,7 @@ it can neither cut nor heal, and current runs are unknown.`,
 func serveFlags(c *daemonConfig) *pflag.FlagSet {
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	c.doors.register(f)
-	f.StringVar(&c.openflow, "openflow", "127.0.0.1:6653", "address that switches connect to")
+	f.StringVar(&c.openflow, "openflow", "127.0.0.1:6653", "address that switches connect to; with --cluster-address nothing listens there")
 	f.StringVar(&c.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
 	f.StringVar(&c.gate, "gate", "", gateHelp+"; campaigns may ask for the other")
 	f.StringVar(&c.runsDir, "runs-dir", "runs", "where records of runs and the store are kept")

@@ -163,7 +163,7 @@ func Causes(campaign string, marks []Mark) []model.Cause {
 		c := by[key]
 		switch {
 		case usual == nil:
-			c.Unsure = "no clean run could be judged, so nobody knows which messages are missing"
+			c.Unsure = "no run without a fault was judged, so nobody knows which messages are missing"
 		case len(c.Missing) == 0 && c.Seen > 1:
 			c.Unsure = "no type of message is missing: the rule and the kind of the fault alone put these runs together"
 		}

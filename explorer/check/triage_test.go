@@ -122,7 +122,7 @@ func TestAFaultAfterTheFailureHasNoPartInIt(t *testing.T) {
 func TestCausesSayWhatIsNotKnown(t *testing.T) {
 	fails := []model.Failure{writeLost}
 	got := causesOf(tried{steps: []model.Step{crashN1}, began: []time.Duration{3}, failures: fails, lack: "ask"})
-	if len(got) != 1 || got[0].Missing != nil || got[0].Unsure != "no clean run could be judged, so nobody knows which messages are missing" {
+	if len(got) != 1 || got[0].Missing != nil || got[0].Unsure != "no run without a fault was judged, so nobody knows which messages are missing" {
 		t.Errorf("without clean runs: %+v", got)
 	}
 	got = causesOf(tried{failures: fails}, tried{steps: []model.Step{crashN1}, began: []time.Duration{3}, failures: fails})

@@ -255,7 +255,7 @@ func campaignStory(in *CampaignInput) []string {
 
 func findingSections(in *CampaignInput) []findingSection {
 	secs := []findingSection{
-		{Title: "Broken promises", Note: "The documentation promises otherwise, or, where none is quoted, the target file says so.", Class: "broken"},
+		{Title: "Broken promises", Note: "The documentation promises otherwise, or, where none is quoted, the target file or the script says so.", Class: "broken"},
 		{Title: "Beyond the stated bound", Note: "The documentation admits such a failure, but you stated a bound and this goes beyond it.", Class: "bound"},
 		{Title: "Documented", Note: "The target's documentation admits these; here are the amounts.", Class: "documented"},
 	}
