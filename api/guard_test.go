@@ -271,6 +271,33 @@ func TestThePageStartsCampaigns(t *testing.T) {
 	}
 }
 
+// TestThePagePlaysScripts: of those that come with netsplit, on the chosen target; what belongs to
+// a search is not shown then, and not asked for.
+func TestThePagePlaysScripts(t *testing.T) {
+	f := newFake(t)
+	f.targets = []model.KnownTarget{{Name: "gossip"}}
+	dom := scripted(t, f, "?start=true", `setTimeout(() => {
+				const form = document.getElementById("start-form").elements;
+				form.namedItem("clean").value = "4";
+				form.namedItem("script").value = "gossip/split";
+				form.namedItem("script").dispatchEvent(new Event("change"));
+				form.namedItem("runs").value = "3";
+				form.namedItem("go").click();
+			}, 1500);`)
+	for _, want := range []string{"gossip/split: two sides</option>", `<label hidden="">Strategy`, `<label hidden="">Clean runs`, `<span id="start-runs">Plays</span>`, "Started c-new-1"} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("no %s in %s", want, dom)
+		}
+	}
+	c, err := f.GetCampaign("c-new-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Spec; s.Target != "gossip@1.1" || s.Script == nil || s.Script.Name != "gossip/split" || s.Clean != 0 || s.Runs != 3 {
+		t.Errorf("started %+v", s)
+	}
+}
+
 // TestThePageShowsWhatRuns: the run that is under way has a picture and a matrix, in which
 // nothing of the system under test is markup.
 func TestThePageShowsWhatRuns(t *testing.T) {

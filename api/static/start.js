@@ -3,6 +3,8 @@ import { ask, mayStart, say } from "./ask.js";
 
 const form = document.getElementById("start-form");
 const field = (name) => form.elements.namedItem(name);
+let scripts = []; // those that come with netsplit
+let forScripts = false; // the chosen target has no workload of its own
 
 function option(value, text) {
   const o = document.createElement("option");
@@ -14,8 +16,10 @@ function option(value, text) {
 // describe fills in what the chosen target has.
 async function describe() {
   const t = await ask("/v1/targets/" + encodeURIComponent(field("target").value));
-  document.getElementById("start-title").textContent = t.scripted ? "This target is for scripts: no campaign can be on it." : `${t.title}. Nodes: ${t.nodes.join(", ")}. Clients: ${t.clients.join(", ") || "none"}.`;
-  field("go").disabled = Boolean(t.scripted);
+  document.getElementById("start-title").textContent = `${t.title}. Nodes: ${t.nodes.join(", ")}. Clients: ${t.clients.join(", ") || "none"}.` + (t.scripted ? " This target is for scripts: choose one." : "");
+  forScripts = Boolean(t.scripted);
+  field("script").replaceChildren(option("", "none: search"), ...scripts.filter((s) => s.target === field("target").value).map((s) => option(s.name, s.name + (s.title ? ": " + s.title : ""))));
+  plays();
   field("release").replaceChildren(...(t.releases.length ? t.releases.map((r) => option(r)) : [option("", "installed")]));
   field("release").value = t.release || "";
   document.getElementById("start-settings").replaceChildren(...t.settings.map((s) => {
@@ -28,11 +32,21 @@ async function describe() {
   }));
 }
 
+// plays shows what belongs to a script, or to a search.
+function plays() {
+  const script = field("script").value !== "";
+  for (const name of ["strategy", "clean"]) field(name).closest("label").hidden = script;
+  document.getElementById("start-runs").textContent = script ? "Plays" : "Fault runs";
+  field("runs").placeholder = script ? "1" : "20";
+  field("go").disabled = forScripts && !script;
+}
+
 // spec is the campaign that the form asks for.
 function spec() {
   const target = field("target").value + (field("release").value ? "@" + field("release").value : "");
-  const out = { target, strategy: field("strategy").value };
-  for (const name of ["runs", "clean", "labs", "seed"]) if (field(name).value) out[name] = Number(field(name).value);
+  const script = field("script").value;
+  const out = script ? { target, script: { name: script } } : { target, strategy: field("strategy").value };
+  for (const name of ["runs", "labs", "seed", ...(script ? [] : ["clean"])]) if (field(name).value) out[name] = Number(field(name).value);
   if (field("budget").value) out.budget = field("budget").value;
   const args = {};
   for (const input of form.querySelectorAll('input[name^="setting "]')) if (input.value) args[input.name.slice("setting ".length)] = input.value;
@@ -76,7 +90,7 @@ async function submit(event, started) {
   } catch (e) {
     told("Not started: " + e.message, "fail");
   }
-  field("go").disabled = false;
+  plays();
 }
 
 // offer shows the form where this page may start campaigns. started is told of each.
@@ -84,11 +98,13 @@ export async function offer(started) {
   if (!mayStart) return;
   document.getElementById("start").hidden = false;
   field("target").addEventListener("change", () => describe().catch((e) => say("Not read: " + e.message)));
+  field("script").addEventListener("change", plays);
   field("when").addEventListener("change", when);
   form.addEventListener("submit", (e) => submit(e, started));
   when();
   try {
     const targets = (await ask("/v1/targets")).items.filter((t) => !t.uploaded || t.newest);
+    scripts = (await ask("/v1/scripts")).items;
     field("target").replaceChildren(...targets.map((t) => option(t.name)));
     if (targets.length) await describe();
   } catch (e) { say("Not read: " + e.message); }
