@@ -322,6 +322,43 @@ func TestThePageShowsWhatRuns(t *testing.T) {
 	}
 }
 
+// crowded is a service whose run has much at once.
+type crowded struct{ *fakeService }
+
+func (c crowded) LiveState(ctx context.Context, run string, after uint64) (model.LiveState, error) {
+	l, err := c.fakeService.LiveState(ctx, run, after)
+	l.Events = nil
+	for i := range uint64(60) {
+		at := l.At - 8*time.Second + time.Duration(i)*100*time.Millisecond
+		l.Events = append(l.Events, model.LiveEvent{Num: after + i + 1, At: at, Kind: model.LiveMessage, From: "n2", To: []model.NodeID{"n1", "c1"}[i%2], Type: "cluster HEARTBEAT MESSAGE", Action: model.Pass})
+		if i%30 == 3 {
+			l.Events = append(l.Events, model.LiveEvent{Num: after + i + 1, At: at, Kind: model.LiveServer, Host: "n2", Text: "kill server"},
+				model.LiveEvent{Num: after + i + 1, At: at, Kind: model.LiveCutDone, Name: "step 1", Text: "cut complete n1 | n2"})
+		}
+	}
+	l.Last = after + 60
+	return l, err
+}
+
+// TestLabelsOfThePictureDoNotCollide: what happens to a server has its words, and messages make
+// room for it.
+func TestLabelsOfThePictureDoNotCollide(t *testing.T) {
+	f := newFake(t)
+	if err := f.PutCampaign(model.Campaign{ID: "c-live", State: model.CampaignRunning, Created: t0, Running: []string{"c-live-r0001"}}); err != nil {
+		t.Fatal(err)
+	}
+	dom := scripted(t, f, "", `setTimeout(() => {
+				const labels = [...document.querySelectorAll(".live svg svg g g > text")].map((e) => [e.textContent, e.getBoundingClientRect()]);
+				let hits = 0;
+				for (const [i, [, a]] of labels.entries()) for (const [, b] of labels.slice(0, i))
+					if (a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom) hits++;
+				document.title = hits + " collide, of them killed " + (labels.filter(([t]) => t === "kill server").length > 1) + ", messages " + (labels.filter(([t]) => t.includes("HEARTBEAT")).length > 1);
+			}, 5000);`, func(c *api.Config) { c.Service = crowded{f} })
+	if want := "<title>0 collide, of them killed true, messages true</title>"; !strings.Contains(dom, want) {
+		t.Errorf("no %s in %.400s", want, dom)
+	}
+}
+
 // TestWithoutAScriptThePageLinksWhatItShows: every list that its script asks for.
 func TestWithoutAScriptThePageLinksWhatItShows(t *testing.T) {
 	page, err := os.ReadFile("static/page.html")

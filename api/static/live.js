@@ -63,7 +63,7 @@ class Picture {
     this.hosts = [];
     this.marks = []; // what moves: {end, element}
     this.cuts = new Map(); // by name: {from, to, rect}
-    this.labelled = new Map(); // by lane and side: where its last label ends, px
+    this.labelled = new Map(); // by height, px: the last label there: {end, text, mark}
     this.drawn = new Map(); // by link and action: where its last message is, px
     this.passed = []; // messages of the last shownMs: {at, link}
     this.caption = html("figcaption", {});
@@ -115,21 +115,34 @@ class Picture {
     g.append(svg("title", {}, `${e.type}, ${e.from} to ${e.to}, ${e.bytes} bytes: ${e.action}`), svg("line", { x1: x, y1, x2: x + dx, y2: yEnd }));
     if (dropped) g.append(svg("path", { d: `M${x + dx - 4} ${yEnd - 4}l8 8m0 -8l-8 8`, class: "cross" }));
     else g.append(svg("path", { d: `M${x + dx} ${yEnd}l-4 ${-7 * down}h6z`, class: "tip" }));
-    const words = e.type.replace(/^(resp|text) /, "").slice(0, 26), lane = y1 + " " + down;
-    if (!(this.labelled.get(lane) > x)) {
-      this.labelled.set(lane, x + 7 * words.length + 16);
-      g.append(svg("text", { x: x + 5, y: y1 + (down > 0 ? 13 : -6) }, words));
-    }
     this.add(at, g);
+    this.label(g, x + 5, [y1 + (down > 0 ? 13 : -6)], e.type.replace(/^(resp|text) /, "").slice(0, 26), false);
+  }
+
+  // label writes words at the first of some heights that has room. Messages make room for a
+  // mark; what finds none has its words in its title, or in the lines below the picture.
+  label(g, x, heights, words, mark) {
+    for (const y of heights) {
+      const last = this.labelled.get(y);
+      if (last && last.end > x) {
+        if (!mark || last.mark) continue;
+        last.text.remove();
+      }
+      const text = svg("text", { x, y }, words);
+      g.append(text);
+      this.labelled.set(y, { end: x + text.getComputedTextLength() + 10, text, mark });
+      return;
+    }
   }
 
   // mark is a line across all lanes, or on the lane of the host that it is about.
   mark(e, at) {
     const x = at * this.scale, y = this.y(e.host);
     const g = svg("g", { class: "event", "data-kind": e.kind });
-    g.append(svg("line", { x1: x, x2: x, y1: Number.isNaN(y) ? 0 : y - 12, y2: Number.isNaN(y) ? this.bottom : y + 12 }),
-      svg("text", { x: x + 4, y: !Number.isNaN(y) ? y - 4 : e.kind === "heal" ? this.bottom - 2 : 12 }, (e.name ? e.name + ": " : "") + (e.kind === "heal" ? "heal" : e.text)));
+    const words = (e.name ? e.name + ": " : "") + (e.kind === "heal" ? "heal" : e.text);
+    g.append(svg("title", {}, words), svg("line", { x1: x, x2: x, y1: Number.isNaN(y) ? 0 : y - 12, y2: Number.isNaN(y) ? this.bottom : y + 12 }));
     this.add(at, g);
+    this.label(g, x + 4, !Number.isNaN(y) ? [y - 6, y + 13] : [e.kind === "heal" ? this.bottom - 2 : 12], words, true);
   }
 
   // cut begins to shade what is between a cut and its heal.
