@@ -11,7 +11,7 @@ import (
 	"netsplit/sut"
 )
 
-// around is what faults of the NEAT study need to know of a target.
+// around is what faults of the NEAT study, and those of all nodes, need to know of a target.
 func (s *Service) around(spec model.CampaignSpec, t *model.Target) (sequence.Around, error) {
 	a := sequence.Around{Nodes: t.Nodes, Clients: t.Clients}
 	roles := slices.Sorted(maps.Keys(t.Roles))
@@ -63,7 +63,7 @@ func kinds(named []model.PointFaultKind, a sequence.Around) (out []sequence.Faul
 		lacks[model.PointPeriod] = "the target names no periods"
 	}
 	disks := slices.DeleteFunc(sequence.AtDisks(), func(k sequence.FaultAt) bool { return k.Kind == model.PointCrash })
-	single := slices.Concat(sequence.AtMessages(), disks, priors)
+	single := slices.Concat(sequence.AtMessages(), disks, sequence.OfAllNodes(), priors)
 	for _, name := range named {
 		if name == model.PointNEAT {
 			add(sequence.AtMessages(), func(k model.PointFaultKind) bool { return k == model.PointCrash || k == model.PointIsolate })

@@ -162,14 +162,16 @@ type PointFaultKind string
 
 // Kinds of faults at points: those of FATE §4.1 that a node can have by itself.
 const (
-	PointCrash       PointFaultKind = "crash"        // the node's process dies
-	PointIsolate     PointFaultKind = "isolate"      // the node is cut off from all others
-	PointLose        PointFaultKind = "lose"         // the message is lost for good
-	PointDiskError   PointFaultKind = "disk-error"   // the operation fails, once
-	PointDiskFailure PointFaultKind = "disk-failure" // this and all later operations of the node fail
-	PointCorrupt     PointFaultKind = "corrupt"      // the node crashes, and a byte of the file is changed
-	PointPowerCut    PointFaultKind = "power-cut"    // the node crashes and loses what it did not sync
-	PointDisk        PointFaultKind = "disk"         // stands for all disk faults, and for a crash before an operation on a file
+	PointCrash       PointFaultKind = "crash"         // the node's process dies
+	PointIsolate     PointFaultKind = "isolate"       // the node is cut off from all others
+	PointLose        PointFaultKind = "lose"          // the message is lost for good
+	PointDiskError   PointFaultKind = "disk-error"    // the operation fails, once
+	PointDiskFailure PointFaultKind = "disk-failure"  // this and all later operations of the node fail
+	PointCorrupt     PointFaultKind = "corrupt"       // the node crashes, and a byte of the file is changed
+	PointPowerCut    PointFaultKind = "power-cut"     // the node crashes and loses what it did not sync
+	PointCrashAll    PointFaultKind = "crash-all"     // the processes of all nodes die
+	PointPowerCutAll PointFaultKind = "power-cut-all" // all nodes crash and lose what they did not sync
+	PointDisk        PointFaultKind = "disk"          // stands for all disk faults, and for a crash before an operation on a file
 )
 
 // PointFaultKinds lists all kinds.

@@ -62,7 +62,7 @@ type CampaignSpec struct {
 	Args     map[string]string `json:"args,omitempty" doc:"Settings of the target"`
 	Needs    []string          `json:"needs,omitempty" maxItems:"16" maxLength:"64" doc:"What a runner must have for the runs: tags, see /v1/runners, cores=N or memory=SIZE; of a daemon with runners only"`
 	Depth    int               `json:"depth,omitempty" minimum:"0" maximum:"10" doc:"Of strategy sequences: the most faults in a run; 0 or absent: 1"`
-	Faults   []string          `json:"faults,omitempty" maxItems:"15" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,disk-error,disk-failure,corrupt,power-cut,disk" doc:"Of strategy sequences: the kinds of faults; neat: crash, isolate and all from silence to isolate-period; disk: all of disks, and crashes before operations on files; absent: crash, isolate and lose at messages"`
+	Faults   []string          `json:"faults,omitempty" maxItems:"17" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,disk-error,disk-failure,corrupt,power-cut,disk,crash-all,power-cut-all" doc:"Of strategy sequences: the kinds of faults; neat: crash, isolate and all from silence to isolate-period; disk: all of disks, and crashes before operations on files; crash-all, power-cut-all: of all nodes at once; absent: crash, isolate and lose at messages"`
 	Policies *PolicyFile       `json:"policies,omitempty" doc:"Of strategy sequences: what prunes the sequences; absent: nothing, all are run (brute force)"`
 
 	Prioritised bool                `json:"prioritised,omitempty" doc:"Of strategy sequences: one sequence of each recovery behaviour (FATE), after the policies"`

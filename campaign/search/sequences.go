@@ -93,7 +93,7 @@ func (q *sequences) result(in Input) sequence.Ready {
 func (q *sequences) give(res model.RunResult, run sequence.Run, p *Played) sequence.Ready {
 	r := sequence.Result{Run: res.Scenario, Profile: p.Profile, Verdict: res.Verdict.Value, GivenUp: res.GivenUp}
 	if r.Verdict != model.VerdictUnknown {
-		r.Occurred, r.Other = sequence.Occurred(run.Faults, res.Steps, p.Met, q.keys)
+		r.Occurred, r.Other = sequence.Occurred(run.Faults, res.Steps, p.Met, sequence.Options{Keys: q.keys, Nodes: q.play.Nodes})
 		q.note(run, p.Profile, r.Occurred)
 	}
 	return q.s.Step(sequence.Input{Kind: sequence.InputResult, Result: &r})

@@ -73,7 +73,7 @@ func TestFaultsAtFilesBecomeSteps(t *testing.T) {
 			}
 			decisions := []model.Decision{{Event: events[first].Num, Step: 1, Reason: model.ReasonFile}}
 			_, met := sequence.Played(events, decisions, []model.PointFault{f}, o)
-			n, other := sequence.Occurred([]model.PointFault{f}, []model.StepResult{{Step: 1, By: model.ReasonFile}}, met, model.PointKeys())
+			n, other := sequence.Occurred([]model.PointFault{f}, []model.StepResult{{Step: 1, By: model.ReasonFile}}, met, sequence.Options{})
 			if n != 1 {
 				t.Errorf("%s occurred %d times, met %v", f, n, other)
 			}
@@ -108,7 +108,7 @@ func TestAHostThatIsNoKeyIsWhoeverOperatesOnTheFile(t *testing.T) {
 	f := model.PointFault{Point: second.Point, Kind: model.PointPowerCut, Place: model.PlaceBefore}
 	events[1].File.Host, events[2].File.Host = "n1", "n2"
 	_, met := sequence.Played(events, []model.Decision{{Event: events[2].Num, Step: 1, Reason: model.ReasonFile}}, []model.PointFault{f}, o)
-	if n, other := sequence.Occurred([]model.PointFault{f}, []model.StepResult{{Step: 1, By: model.ReasonFile}}, met, keys); n != 1 || met[0].Node != "n2" {
+	if n, other := sequence.Occurred([]model.PointFault{f}, []model.StepResult{{Step: 1, By: model.ReasonFile}}, met, o); n != 1 || met[0].Node != "n2" {
 		t.Errorf("it occurred %d times, met %v, %v", n, met, other)
 	}
 }
@@ -122,6 +122,60 @@ func TestAPowerCutAtAMessageWaitsForIt(t *testing.T) {
 	}
 	if err := steps[0].Validate([]model.NodeID{"n1", "n2"}, 1); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAFaultOfAllNodesIsAStepForEach, all of which begin at its point; the fault after it waits
+// for the last of them.
+func TestAFaultOfAllNodesIsAStepForEach(t *testing.T) {
+	nodes := []model.NodeID{"n1", "n2", "n3"}
+	o := sequence.Options{Nodes: nodes}
+	events := append(operations(), model.Event{Num: 90, At: time.Second, Kind: model.EventFile, File: &model.FileOperation{Host: "n2", Op: model.FileWrite, Kind: "late"}})
+	profile := sequence.FromEvents(events, nil, nil, o)
+	play := sequence.Play{Keys: model.PointKeys(), MaxCut: time.Second, Around: sequence.Around{Nodes: nodes}}
+	last := profile.Points[len(profile.Points)-1]
+	second := sequence.Placed{PointFault: model.PointFault{Point: last.Point, Kind: model.PointDiskError, Place: model.PlaceBefore}, Turn: last.Turn}
+	for _, c := range []struct {
+		point model.Point
+		kind  model.PointFaultKind
+		do    string
+		when  string
+	}{
+		{profile.Points[1].Point, model.PointPowerCutAll, "power cut on", `write of \[log\]/a#.\{x\} on n1, number 1`},
+		{model.Point{Side: model.SideSend, Node: "n2", Peer: "n1", Type: "ack"}, model.PointPowerCutAll, "power cut on", "message ack n2>n1, number 1"},
+		{model.Point{Side: model.SideSend, Node: "n2", Peer: "n1", Type: "ack"}, model.PointCrashAll, "crash", "message ack n2>n1, number 1"},
+	} {
+		all := sequence.Placed{PointFault: model.PointFault{Point: c.point, Kind: c.kind, Place: model.PlaceAfter}, Turn: 1}
+		var got []string
+		for i, st := range play.Steps([]sequence.Placed{all, second}) {
+			if err := st.Validate(nodes, i+1); err != nil {
+				t.Error(err)
+			}
+			got = append(got, st.String())
+		}
+		want := []string{c.do + " n1; when " + c.when + "; at most 1s", c.do + " n2; when the step before has begun; at most 1s", c.do + " n3; when the step before has begun; at most 1s",
+			"fail it with EIO on n2; when the step before has begun, then write of late on n2, number 1; at most 1s"}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.kind, d)
+		}
+		// It occurred once the last node was struck.
+		faults := []model.PointFault{all.PointFault, second.PointFault}
+		for struck, want := range map[int]int{2: 0, 3: 1, 4: 2} {
+			var results []model.StepResult
+			for i := range struck {
+				results = append(results, model.StepResult{Step: i + 1, By: model.ReasonFollows})
+			}
+			if n, _ := sequence.Occurred(faults, results, []model.Point{all.Point, second.Point}, o); n != want {
+				t.Errorf("%s: of two faults %d occurred after %d steps", c.kind, n, struck)
+			}
+		}
+	}
+	at := profile.Points[1].Event
+	decisions := []model.Decision{{Event: at, Step: 1}, {Event: at, Step: 2}, {Event: at, Step: 3}, {Event: 90, Step: 4}}
+	first := model.PointFault{Point: profile.Points[1].Point, Kind: model.PointPowerCutAll, Place: model.PlaceBefore}
+	_, met := sequence.Played(events, decisions, []model.PointFault{first, second.PointFault}, o)
+	if len(met) != 2 || met[0] != first.Point || met[1] != last.Point {
+		t.Errorf("they occurred at %v", met)
 	}
 }
 

@@ -48,6 +48,16 @@ func AllKinds() []FaultAt {
 	}
 }
 
+// OfAllNodes lists kinds of faults that strike all nodes at once: what no replica prevents. A
+// search has those that it is told.
+func OfAllNodes() []FaultAt {
+	return []FaultAt{
+		{model.PointCrashAll, model.SideSend, model.PlaceAfter},
+		{model.PointPowerCutAll, model.SideSend, model.PlaceAfter},
+		{model.PointPowerCutAll, model.SideFile, model.PlaceBefore},
+	}
+}
+
 // FaultsAt lists the faults of these kinds that a point can have, in their order. Only a file
 // that is about to be synced is corrupted: it was written, and no crash is bound to keep it.
 func FaultsAt(kinds []FaultAt, p model.Point) []model.PointFault {

@@ -46,7 +46,7 @@ func TestFaultsOfTheNEATStudyAreSteps(t *testing.T) {
 		if err := cfg.Validate(); err != nil {
 			t.Error(err)
 		}
-		if got, _ := Occurred([]model.PointFault{first.PointFault, f.PointFault}, []model.StepResult{{Step: 1, By: model.ReasonMessage}, {Step: 2, By: model.ReasonMessage}}, []model.Point{first.Point, f.Point}, model.PointKeys()); got != 2 {
+		if got, _ := Occurred([]model.PointFault{first.PointFault, f.PointFault}, []model.StepResult{{Step: 1, By: model.ReasonMessage}, {Step: 2, By: model.ReasonMessage}}, []model.Point{first.Point, f.Point}, Options{}); got != 2 {
 			t.Errorf("%s: %d occurred", k.Kind, got)
 		}
 	}

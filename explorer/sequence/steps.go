@@ -20,7 +20,9 @@ func AtDisks() []FaultAt {
 }
 
 // Disk says whether a run needs a disk gate for it.
-func (k FaultAt) Disk() bool { return k.Side == model.SideFile || k.Kind == model.PointPowerCut }
+func (k FaultAt) Disk() bool {
+	return k.Side == model.SideFile || k.Kind == model.PointPowerCut || k.Kind == model.PointPowerCutAll
+}
 
 // Placed is a fault at a point. Node and peer are those of the recorded run that played the
 // faults before it, even if they are no identity keys.
@@ -92,6 +94,9 @@ func names(do *model.Fault, h model.NodeID) bool {
 
 // one is the steps of a fault, given when it may begin and its message.
 func (p Play) one(f Placed, when model.Trigger, match model.MessageMatch) (out []model.Step) {
+	if ofAll(f.Kind) {
+		return p.all(f, when, match)
+	}
 	if st, ok := p.disk(f, when, match); ok {
 		return []model.Step{st}
 	}
@@ -124,15 +129,10 @@ var diskFaults = map[model.PointFaultKind]model.DiskFaultKind{
 // has begun; false: the fault is neither.
 func (p Play) disk(f Placed, when model.Trigger, match model.MessageMatch) (model.Step, bool) {
 	st := model.Step{When: when, Max: p.MaxCut}
-	switch {
-	case f.Side == model.SideFile:
-		t := model.FileAt(f.Type, f.Triggers(p.Keys).Node, f.Turn)
-		st.When.File = &t
-	case f.Kind == model.PointPowerCut:
-		st.When.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}
-	default:
+	if f.Side != model.SideFile && f.Kind != model.PointPowerCut {
 		return st, false
 	}
+	p.at(f, match, &st.When)
 	if f.Kind == model.PointCrash {
 		st.Do.Node = &model.NodeFault{Verb: model.NodeKill, Host: f.Node}
 		return st, true
@@ -144,17 +144,53 @@ func (p Play) disk(f Placed, when model.Trigger, match model.MessageMatch) (mode
 	return st, true
 }
 
+// at has a trigger come at the point of a fault.
+func (p Play) at(f Placed, match model.MessageMatch, when *model.Trigger) {
+	if f.Side == model.SideFile {
+		t := model.FileAt(f.Type, f.Triggers(p.Keys).Node, f.Turn)
+		when.File = &t
+		return
+	}
+	when.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}
+}
+
+// all is the steps of a fault of all nodes, which begin at once.
+func (p Play) all(f Placed, when model.Trigger, match model.MessageMatch) (out []model.Step) {
+	p.at(f, match, &when)
+	for _, n := range p.Nodes {
+		st := model.Step{When: when, Max: p.MaxCut}
+		if f.Kind == model.PointPowerCutAll {
+			st.Do.Disk = &model.DiskFault{Kind: model.DiskPowerCut, Host: n}
+		} else {
+			st.Do.Node = &model.NodeFault{Verb: model.NodeKill, Host: n}
+		}
+		out, when = append(out, st), model.Trigger{Follows: model.FollowsBegin}
+	}
+	return out
+}
+
+// ofAll says that a fault is of all nodes at once.
+func ofAll(k model.PointFaultKind) bool {
+	return k == model.PointCrashAll || k == model.PointPowerCutAll
+}
+
 // loses says that the fault's message does not arrive though no cut drops it: a sender
 // that dies before it sends has sent nothing.
 func loses(f model.PointFault) bool {
 	return f.Kind == model.PointLose || f.Kind == model.PointCrash && f.Side == model.SideSend && f.Place == model.PlaceBefore
 }
 
-// lasts returns, for each fault, the place among Steps, from 1, of its last step.
-func lasts(faults []model.PointFault) []int {
+// lasts returns, for each fault, the place among Steps, from 1, of its last step, given how many
+// nodes there are.
+func lasts(faults []model.PointFault, nodes int) []int {
 	out, n := make([]int, len(faults)), 0
 	for i, f := range faults {
-		if n++; loses(f) && f.Kind != model.PointLose {
+		switch {
+		case ofAll(f.Kind):
+			n += nodes
+		case loses(f) && f.Kind != model.PointLose:
+			n += 2
+		default:
 			n++
 		}
 		out[i] = n
@@ -163,9 +199,9 @@ func lasts(faults []model.PointFault) []int {
 }
 
 // firsts returns the place of the first step of each fault, which waits for its message.
-func firsts(faults []model.PointFault) []int {
+func firsts(faults []model.PointFault, nodes int) []int {
 	out, n := make([]int, len(faults)), 0
-	for i, last := range lasts(faults) {
+	for i, last := range lasts(faults, nodes) {
 		out[i], n = n+1, last
 	}
 	return out
@@ -174,16 +210,16 @@ func firsts(faults []model.PointFault) []int {
 // Occurred returns how many faults, from the first on, began at their own points. results say how
 // the steps of Steps went, met is what Played says of the points. It stops at the first fault
 // that did not; other is the point at which that began instead, nil if it did not begin.
-func Occurred(faults []model.PointFault, results []model.StepResult, met []model.Point, keys []model.PointKey) (n int, other *model.Point) {
+func Occurred(faults []model.PointFault, results []model.StepResult, met []model.Point, o Options) (n int, other *model.Point) {
 	done := map[int]bool{}
 	for _, r := range results {
 		done[r.Step] = r.By != ""
 	}
-	for i, last := range lasts(faults) {
+	for i, last := range lasts(faults, len(o.Nodes)) {
 		switch {
 		case !done[last] || i >= len(met):
 			return i, nil
-		case met[i].Identity(keys) != faults[i].Identity(keys):
+		case met[i].Identity(o.Identity()) != faults[i].Identity(o.Identity()):
 			return i, &met[i]
 		}
 	}
@@ -212,10 +248,10 @@ func began(decisions []model.Decision) map[int]moment {
 }
 
 // FiredSteps are the events of a run of Steps at which its faults occurred, in order.
-func FiredSteps(faults []model.PointFault, decisions []model.Decision) []uint64 {
+func FiredSteps(faults []model.PointFault, decisions []model.Decision, o Options) []uint64 {
 	by := began(decisions)
 	var out []uint64
-	for _, n := range lasts(faults) {
+	for _, n := range lasts(faults, len(o.Nodes)) {
 		m, ok := by[n]
 		if !ok {
 			break
@@ -232,7 +268,7 @@ func FiredSteps(faults []model.PointFault, decisions []model.Decision) []uint64 
 func Played(events []model.Event, decisions []model.Decision, faults []model.PointFault, o Options) (model.Profile, []model.Point) {
 	by := began(decisions)
 	var moments []moment
-	for i, n := range firsts(faults) {
+	for i, n := range firsts(faults, len(o.Nodes)) {
 		m, ok := by[n]
 		if !ok {
 			break
@@ -240,7 +276,7 @@ func Played(events []model.Event, decisions []model.Decision, faults []model.Poi
 		m.receive = faults[i].Side == model.SideReceive
 		moments = append(moments, m)
 	}
-	return read(events, decisions, FiredSteps(faults, decisions), moments, o)
+	return read(events, decisions, FiredSteps(faults, decisions, o), moments, o)
 }
 
 // Recorded is the condensed profile of a recorded run of any scenario. Its Step is the place

@@ -54,14 +54,14 @@ func TestFaultsBecomeSteps(t *testing.T) {
 			}
 		}
 		began := []model.StepResult{{Step: 1, By: model.ReasonMessage}}
-		if n, _ := Occurred(faults, began, []model.Point{c.f.Point}, model.PointKeys()); (n == 1) != (len(steps) == 1) {
+		if n, _ := Occurred(faults, began, []model.Point{c.f.Point}, Options{}); (n == 1) != (len(steps) == 1) {
 			t.Errorf("%s: %d occurred once step 1 of %d had begun", c.f, n, len(steps))
 		}
 		d := []model.Decision{{Event: 7, Fault: 1}, {Event: 7, Step: 2, Verb: model.NodeKill}, {Event: 9, Fault: 1}}
 		if len(steps) == 1 {
 			d = []model.Decision{{Event: 7, Step: 1, Cut: true}, {Event: 9, Step: 1, Heal: true}}
 		}
-		if at := FiredSteps(faults, d); len(at) != 1 || at[0] != 7 {
+		if at := FiredSteps(faults, d, Options{}); len(at) != 1 || at[0] != 7 {
 			t.Errorf("%s fired at %v, want 7", c.f, at)
 		}
 	}
@@ -98,12 +98,12 @@ func TestTheMetPointIsComparedWithTheOneAskedFor(t *testing.T) {
 		// The packet is refused: it is met, and not delivered.
 		_, met := Played(events, []model.Decision{{Event: 9, Step: 1, Cut: true, Message: 4}, {Event: 9, Frame: 4, Action: model.DropPacket}},
 			[]model.PointFault{c.asked}, Options{})
-		n, other := Occurred([]model.PointFault{c.asked}, results, met, model.PointKeys())
+		n, other := Occurred([]model.PointFault{c.asked}, results, met, Options{})
 		if got := fmt.Sprint(other); n != c.n || (other == nil) != (c.other == "") || other != nil && got != c.other {
 			t.Errorf("%s: %d occurred, and met was %v", c.asked, n, other)
 		}
 		without := slices.DeleteFunc(model.PointKeys(), func(k model.PointKey) bool { return k == model.KeyAfter })
-		if n, _ := Occurred([]model.PointFault{c.asked}, results, met, without); n != 1 {
+		if n, _ := Occurred([]model.PointFault{c.asked}, results, met, Options{Keys: without}); n != 1 {
 			t.Errorf("%s did not occur by keys without after", c.asked)
 		}
 	}
