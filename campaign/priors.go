@@ -63,7 +63,7 @@ func kinds(named []model.PointFaultKind, a sequence.Around) (out []sequence.Faul
 		lacks[model.PointPeriod] = "the target names no periods"
 	}
 	disks := slices.DeleteFunc(sequence.AtDisks(), func(k sequence.FaultAt) bool { return k.Kind == model.PointCrash })
-	single := slices.Concat(sequence.AtMessages(), disks, sequence.OfAllNodes(), priors)
+	single := slices.Concat(sequence.AtMessages(), disks, sequence.Rare(), priors)
 	for _, name := range named {
 		if name == model.PointNEAT {
 			add(sequence.AtMessages(), func(k model.PointFaultKind) bool { return k == model.PointCrash || k == model.PointIsolate })

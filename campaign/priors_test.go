@@ -27,7 +27,7 @@ func TestFaultsThatATargetCannotHaveAreRefused(t *testing.T) {
 		{bare, "isolate-leader", "the target has no role leader"},
 		{bare, "isolate-period", "the target names no periods"},
 		{bare, "power-cut disk-error", "power-cut disk-error"},
-		{bare, "power-cut-all crash-all", "power-cut-all crash-all"},
+		{bare, "power-cut-all crash-all torn", "power-cut-all crash-all torn"},
 		{bare, "disk", "crash disk-error disk-failure corrupt power-cut"},
 		{full, "disc", `no fault "disc"`},
 	} {

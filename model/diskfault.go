@@ -20,12 +20,13 @@ const (
 	DiskGone   DiskFaultKind = "gone"   // every operation ends with EIO
 	// The servers are killed, then their files are damaged. They start again as the step ends.
 	DiskCorrupt  DiskFaultKind = "corrupt"   // bytes of a file change
+	DiskTorn     DiskFaultKind = "torn"      // the end of a file is gone
 	DiskPowerCut DiskFaultKind = "power-cut" // what was not synced is lost
 )
 
 // DiskFaultKinds lists all kinds.
 func DiskFaultKinds() []DiskFaultKind {
-	return []DiskFaultKind{DiskEIO, DiskShort, DiskENOSPC, DiskFull, DiskGone, DiskCorrupt, DiskPowerCut}
+	return []DiskFaultKind{DiskEIO, DiskShort, DiskENOSPC, DiskFull, DiskGone, DiskCorrupt, DiskTorn, DiskPowerCut}
 }
 
 // DiskFault is what a step does to the disk of a host. The end of the step mends the disk and
@@ -35,9 +36,10 @@ type DiskFault struct {
 	Host NodeID        `json:"host"`
 	// Process is the server whose files it is about; "": all of the host's. A power cut has none.
 	Process string `json:"process,omitempty"`
-	// Bytes is, of short, how many are written (0: half), and of corrupt, how many change (0: one).
+	// Bytes is, of short, how many are written (0: half), of corrupt, how many change (0: one),
+	// and of torn, how many are gone (0: half of the file).
 	Bytes int `json:"bytes,omitempty"`
-	// Path is a pattern for the kind of the file that is corrupted, as in FileTrigger. Of
+	// Path is a pattern for the kind of the file that is corrupted or torn, as in FileTrigger. Of
 	// several files it is the one that was written last.
 	Path string `json:"path,omitempty"`
 }
@@ -48,7 +50,10 @@ func (f *DiskFault) Once() bool {
 }
 
 // Kills says that it kills servers.
-func (f *DiskFault) Kills() bool { return f.Kind == DiskCorrupt || f.Kind == DiskPowerCut }
+func (f *DiskFault) Kills() bool { return f.damagesFile() || f.Kind == DiskPowerCut }
+
+// damagesFile says that it damages one file of servers that it kills.
+func (f *DiskFault) damagesFile() bool { return f.Kind == DiskCorrupt || f.Kind == DiskTorn }
 
 // Of says whether it is about a server.
 func (f *DiskFault) Of(host NodeID, process string) bool {
@@ -98,6 +103,11 @@ func (f *DiskFault) String() string {
 		return "write half of it" + of
 	case DiskCorrupt:
 		return fmt.Sprintf("crash, and corrupt %s of %s%s", Count(max(f.Bytes, 1), "byte", "bytes"), f.Path, of)
+	case DiskTorn:
+		if f.Bytes > 0 {
+			return fmt.Sprintf("crash, and cut %s off the end of %s%s", Count(f.Bytes, "byte", "bytes"), f.Path, of)
+		}
+		return "crash, and cut off the second half of " + f.Path + of
 	case DiskPowerCut:
 		return "power cut" + of
 	}
@@ -122,14 +132,14 @@ func (f *DiskFault) Validate(hosts []NodeID, when *Trigger) error {
 		return fmt.Errorf("only a write can be short: give the file of when op write")
 	case f.Bytes < 0:
 		return fmt.Errorf("bytes must not be negative")
-	case f.Bytes > 0 && f.Kind != DiskShort && f.Kind != DiskCorrupt:
-		return fmt.Errorf("bytes belongs to short or corrupt: leave it out")
+	case f.Bytes > 0 && f.Kind != DiskShort && !f.damagesFile():
+		return fmt.Errorf("bytes belongs to short, corrupt or torn: leave it out")
 	case f.Kind == DiskPowerCut && f.Process != "":
 		return fmt.Errorf("a power cut takes the whole host: leave process out")
-	case f.Path != "" && f.Kind != DiskCorrupt:
-		return fmt.Errorf("path belongs to corrupt: which operation a step waits for is in when")
-	case f.Kind == DiskCorrupt && (f.Path == "" || !doublestar.ValidatePattern(f.Path)):
-		return fmt.Errorf("corrupt needs the path of a file as a pattern: * is anything within a name, ** also folders")
+	case f.Path != "" && !f.damagesFile():
+		return fmt.Errorf("path belongs to corrupt or torn: which operation a step waits for is in when")
+	case f.damagesFile() && (f.Path == "" || !doublestar.ValidatePattern(f.Path)):
+		return fmt.Errorf("%s needs the path of a file as a pattern: * is anything within a name, ** also folders", f.Kind)
 	}
 	return nil
 }
@@ -169,7 +179,7 @@ func (s *Step) HoldsFiles(host NodeID, process string) bool {
 		}
 	}
 	f := s.Do.Disk
-	if f == nil || f.Kind == DiskCorrupt {
+	if f == nil || f.damagesFile() {
 		return false
 	}
 	return f.Of(host, process) || slices.Contains(s.Do.Roles, string(f.Host)) && f.Of(f.Host, process)
@@ -177,7 +187,7 @@ func (s *Step) HoldsFiles(host NodeID, process string) bool {
 
 // DiskDamage is what was done to the files of a host whose servers were killed.
 type DiskDamage struct {
-	Kind  DiskFaultKind `json:"kind"` // DiskCorrupt or DiskPowerCut
+	Kind  DiskFaultKind `json:"kind"` // DiskCorrupt, DiskTorn or DiskPowerCut
 	Host  NodeID        `json:"host"`
 	Step  int           `json:"step"` // place, from 1
 	Files []FileDamage  `json:"files,omitempty"`
@@ -187,7 +197,7 @@ type DiskDamage struct {
 type FileDamage struct {
 	Path string `json:"path"` // below the host's folder
 	// Size is how long it was, Kept how long it is, Restored how many bytes below Kept have
-	// their value of before again: of a power cut.
+	// their value of before again: of a power cut. A torn file has Size and Kept.
 	Size     int64 `json:"size,omitempty"`
 	Kept     int64 `json:"kept,omitempty"`
 	Restored int64 `json:"restored,omitempty"`

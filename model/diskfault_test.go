@@ -35,6 +35,8 @@ func TestADiskFaultThatMakesNoSenseIsRefused(t *testing.T) {
 		{"bytes must not", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskCorrupt, Host: "n1", Bytes: -1}}},
 		{"takes the whole host", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskPowerCut, Host: "n1", Process: "redis"}}},
 		{"path belongs to", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskGone, Host: "n1", Path: "x"}}},
+		{"", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskTorn, Host: "n2", Path: "**/*.blk", Bytes: 2}}},
+		{"torn needs the path", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskTorn, Host: "n1"}}},
 		{"corrupt needs the path", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskCorrupt, Host: "n1", Path: "["}}},
 		{`no host "n9" for the disk fault`, Trigger{}, Fault{Disk: &DiskFault{Kind: DiskGone, Host: "n9"}}},
 		{"when: file: no file operation", Trigger{File: &FileTrigger{Op: "fsync"}}, Fault{Cut: &Partition{}}},

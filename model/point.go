@@ -168,6 +168,7 @@ const (
 	PointDiskError   PointFaultKind = "disk-error"    // the operation fails, once
 	PointDiskFailure PointFaultKind = "disk-failure"  // this and all later operations of the node fail
 	PointCorrupt     PointFaultKind = "corrupt"       // the node crashes, and a byte of the file is changed
+	PointTorn        PointFaultKind = "torn"          // the node crashes, and the second half of the file is gone
 	PointPowerCut    PointFaultKind = "power-cut"     // the node crashes and loses what it did not sync
 	PointCrashAll    PointFaultKind = "crash-all"     // the processes of all nodes die
 	PointPowerCutAll PointFaultKind = "power-cut-all" // all nodes crash and lose what they did not sync

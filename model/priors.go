@@ -30,7 +30,7 @@ const (
 // names for several of them.
 func SearchedFaults() []PointFaultKind {
 	return []PointFaultKind{PointCrash, PointIsolate, PointLose, PointSilence, PointPartial, PointWithClient, PointLeader, PointLoseAnswer,
-		PointPeriod, PointNEAT, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut, PointDisk, PointCrashAll, PointPowerCutAll}
+		PointPeriod, PointNEAT, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut, PointDisk, PointTorn, PointCrashAll, PointPowerCutAll}
 }
 
 // For is PointPeriod of a period.

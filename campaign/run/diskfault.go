@@ -32,6 +32,7 @@ type waitingFile struct {
 type damager interface {
 	PowerCut(h model.NodeID) ([]model.FileDamage, error)
 	Corrupt(h model.NodeID, pattern string, bytes int, seed uint64) (model.FileDamage, error)
+	Tear(h model.NodeID, pattern string, bytes int) (model.FileDamage, error)
 }
 
 // files says which servers are started under a disk gate; nil: none.
@@ -162,12 +163,14 @@ func (s *session) disk(d model.Decision) (done []model.NodeAction) {
 		}
 		done = append(done, a)
 	}
-	damage := model.DiskDamage{Kind: f.Kind, Host: f.Host, Step: d.Step}
+	damage := model.DiskDamage{Kind: f.Kind, Host: f.Host, Step: d.Step, Files: make([]model.FileDamage, 1)}
 	var err error
-	if f.Kind == model.DiskPowerCut {
+	switch f.Kind {
+	case model.DiskPowerCut:
 		damage.Files, err = s.damager.PowerCut(f.Host)
-	} else {
-		damage.Files = make([]model.FileDamage, 1)
+	case model.DiskTorn:
+		damage.Files[0], err = s.damager.Tear(f.Host, f.Path, f.Bytes)
+	default:
 		damage.Files[0], err = s.damager.Corrupt(f.Host, f.Path, max(f.Bytes, 1), s.scn.Seed+uint64(d.Step))
 	}
 	if err != nil {

@@ -42,6 +42,11 @@ func (f *diskServers) Corrupt(h model.NodeID, pattern string, bytes int, seed ui
 	return model.FileDamage{Path: "x.blk", Size: 9, Kept: 9, Changed: []int64{3}}, f.fail
 }
 
+func (f *diskServers) Tear(h model.NodeID, pattern string, bytes int) (model.FileDamage, error) {
+	f.did = append(f.did, fmt.Sprintf("tear %d off %s", bytes, pattern))
+	return model.FileDamage{Path: "x.blk", Size: 9, Kept: 4}, f.fail
+}
+
 func diskSession(t *testing.T, steps ...model.Step) (*session, *diskServers) {
 	s := testSession(t, model.Scenario{Seed: 7, Steps: steps}, &fakeGate{})
 	f := &diskServers{s: s, runs: map[string]bool{"db1": true, "db2": true}}
@@ -118,7 +123,8 @@ func TestAPowerCut(t *testing.T) {
 func TestCorruptionBetweenCrashAndRestart(t *testing.T) {
 	s, f := diskSession(t,
 		model.Step{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}},
-		model.Step{When: model.Trigger{Follows: model.FollowsBegin}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskCorrupt, Host: "n2", Path: "*.blk", Bytes: 2}}})
+		model.Step{When: model.Trigger{Follows: model.FollowsBegin}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskCorrupt, Host: "n2", Path: "*.blk", Bytes: 2}}},
+		model.Step{When: model.Trigger{Follows: model.FollowsBegin}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskTorn, Host: "n2", Path: "*.log", Bytes: 5}}})
 	s.Mark(model.EventWorkload)
 	f.write("late") // it is dead
 	s.Mark(model.EventStop)
@@ -126,7 +132,7 @@ func TestCorruptionBetweenCrashAndRestart(t *testing.T) {
 	if got := recorded(t, s); slices.Contains(got, "write late") {
 		t.Errorf("events %q", got)
 	}
-	if want := []string{"kill db2", "kill db1", "corrupt 2 of *.blk with seed 9", "start db1", "start db2"}; !slices.Equal(f.did, want) || len(s.incomplete) != 0 {
+	if want := []string{"kill db2", "kill db1", "corrupt 2 of *.blk with seed 9", "tear 5 off *.log", "start db1", "start db2"}; !slices.Equal(f.did, want) || len(s.incomplete) != 0 {
 		t.Errorf("%q, want %q; %v", f.did, want, s.incomplete)
 	}
 }

@@ -40,9 +40,9 @@ func TestOperationsOnFilesArePoints(t *testing.T) {
 	if d := cmp.Diff(want, lines(p)); d != "" {
 		t.Errorf("points (-want +got):\n%s", d)
 	}
-	corrupt := []sequence.FaultAt{{Kind: model.PointCorrupt, Side: model.SideFile, Place: model.PlaceBefore}}
+	corrupt := []sequence.FaultAt{{Kind: model.PointCorrupt, Side: model.SideFile, Place: model.PlaceBefore}, {Kind: model.PointTorn, Side: model.SideFile, Place: model.PlaceBefore}}
 	for _, s := range p.Points {
-		if n, want := len(sequence.FaultsAt(corrupt, s.Point)), s.Type == "sync [log]/a#.{x}"; n == 1 != want {
+		if n, want := len(sequence.FaultsAt(corrupt, s.Point)), s.Type == "sync [log]/a#.{x}"; n == 2 != want || n == 1 {
 			t.Errorf("%d corruptions at %s", n, s)
 		}
 	}
@@ -54,7 +54,8 @@ func TestFaultsAtFilesBecomeSteps(t *testing.T) {
 	events, o := operations(), sequence.Options{}
 	profile := sequence.FromEvents(events, nil, nil, o)
 	kinds := map[model.PointFaultKind]string{model.PointCrash: "crash n1", model.PointDiskError: "fail it with EIO on n1",
-		model.PointDiskFailure: "disk gone on n1", model.PointCorrupt: `crash, and corrupt 1 byte of \[log\]/a#.\{x\} on n1`, model.PointPowerCut: "power cut on n1"}
+		model.PointDiskFailure: "disk gone on n1", model.PointCorrupt: `crash, and corrupt 1 byte of \[log\]/a#.\{x\} on n1`,
+		model.PointTorn: `crash, and cut off the second half of \[log\]/a#.\{x\} on n1`, model.PointPowerCut: "power cut on n1"}
 	for kind, want := range kinds {
 		for _, typ := range []string{"write [log]/a#.{x}", "sync [log]/a#.{x}"} {
 			i := slices.IndexFunc(profile.Points, func(s model.SeenPoint) bool { return s.Type == typ })

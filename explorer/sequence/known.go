@@ -48,10 +48,11 @@ func AllKinds() []FaultAt {
 	}
 }
 
-// OfAllNodes lists kinds of faults that strike all nodes at once: what no replica prevents. A
-// search has those that it is told.
-func OfAllNodes() []FaultAt {
+// Rare lists kinds of faults that are beyond FATE's: of all nodes at once, which no replica
+// prevents, and of files whose end is gone. A search has those that it is told.
+func Rare() []FaultAt {
 	return []FaultAt{
+		{model.PointTorn, model.SideFile, model.PlaceBefore},
 		{model.PointCrashAll, model.SideSend, model.PlaceAfter},
 		{model.PointPowerCutAll, model.SideSend, model.PlaceAfter},
 		{model.PointPowerCutAll, model.SideFile, model.PlaceBefore},
@@ -59,11 +60,12 @@ func OfAllNodes() []FaultAt {
 }
 
 // FaultsAt lists the faults of these kinds that a point can have, in their order. Only a file
-// that is about to be synced is corrupted: it was written, and no crash is bound to keep it.
+// that is about to be synced is corrupted or torn: it was written, and no crash is bound to keep it.
 func FaultsAt(kinds []FaultAt, p model.Point) []model.PointFault {
 	var out []model.PointFault
 	for _, k := range kinds {
-		if k.Side == p.Side && (k.Kind != model.PointCorrupt || strings.HasPrefix(p.Type, string(model.FileSync)+" ") && !strings.HasSuffix(p.Type, "/")) {
+		synced := strings.HasPrefix(p.Type, string(model.FileSync)+" ") && !strings.HasSuffix(p.Type, "/")
+		if k.Side == p.Side && (synced || k.Kind != model.PointCorrupt && k.Kind != model.PointTorn) {
 			out = append(out, model.PointFault{Point: p, Kind: k.Kind, Place: k.Place})
 		}
 	}

@@ -34,7 +34,7 @@ func possible(k FaultAt) bool {
 	if p, ok := k.Kind.Period(); ok {
 		periods = []string{p}
 	}
-	return slices.Contains(AllKinds(), k) || slices.Contains(OfAllNodes(), k) || slices.Contains(Priors(periods), k)
+	return slices.Contains(AllKinds(), k) || slices.Contains(Rare(), k) || slices.Contains(Priors(periods), k)
 }
 
 // Around is what faults of the NEAT study, and those of all nodes, need to know of a target.

@@ -122,7 +122,8 @@ func (p Play) one(f Placed, when model.Trigger, match model.MessageMatch) (out [
 
 // diskFaults are the kinds of disk faults that faults at points are played as.
 var diskFaults = map[model.PointFaultKind]model.DiskFaultKind{
-	model.PointDiskError: model.DiskEIO, model.PointDiskFailure: model.DiskGone, model.PointCorrupt: model.DiskCorrupt, model.PointPowerCut: model.DiskPowerCut,
+	model.PointDiskError: model.DiskEIO, model.PointDiskFailure: model.DiskGone, model.PointCorrupt: model.DiskCorrupt, model.PointTorn: model.DiskTorn,
+	model.PointPowerCut: model.DiskPowerCut,
 }
 
 // disk is the step of a fault at an operation on a file, or of a power cut, as the step before
@@ -138,7 +139,7 @@ func (p Play) disk(f Placed, when model.Trigger, match model.MessageMatch) (mode
 		return st, true
 	}
 	st.Do.Disk = &model.DiskFault{Kind: diskFaults[f.Kind], Host: f.Node}
-	if f.Kind == model.PointCorrupt {
+	if f.Kind == model.PointCorrupt || f.Kind == model.PointTorn {
 		st.Do.Disk.Path = st.When.File.Path
 	}
 	return st, true

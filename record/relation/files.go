@@ -49,7 +49,7 @@ func (b *builder) kill(d model.Decision, o *model.FileOperation) bool {
 	return false
 }
 
-// damaged enters what a power cut or corruption did to files.
+// damaged enters what a power cut or other damage did to files.
 func (b *builder) damaged(e model.Event) {
 	for _, f := range e.Disk.Files {
 		bytes := f.Size - f.Kept + f.Restored + int64(len(f.Changed))

@@ -78,11 +78,11 @@ var Tables = []Table{
 		{"n", integer, "number of the event; of first starts, and in records of earlier versions of exits: of the last event before it"}, since, {"host", text, ""}, {"process", text, ""},
 		{"verb", text, "`start`, `stop`, `kill` (a crash), `pause`, `resume`; `exit`: it ended"}, {"status", integer, "of an exit: exit status, or 128 + signal"},
 	}, []string{"n"}},
-	{"file", "operations of servers on files, in runs whose steps ask for files; what a power cut or corruption did to files", []Column{
+	{"file", "operations of servers on files, in runs whose steps ask for files; what a power cut or other damage did to files", []Column{
 		num, since, {"host", text, ""}, {"process", text, "server; NULL: it was done while none ran"}, {"thread", text, "its name, cut to 15 bytes"},
-		{"op", text, "`create`, `open`, `write`, `copy`, `sync`, `truncate`, `allocate`, `rename`, `unlink`; `power-cut`, `corrupt`"},
+		{"op", text, "`create`, `open`, `write`, `copy`, `sync`, `truncate`, `allocate`, `rename`, `unlink`; `power-cut`, `corrupt`, `torn`"},
 		{"path", text, "below the host's folder"}, {"new_path", text, "of a rename"}, {"kind", text, "path with `#` for numbers and hashes"},
-		{"bytes", integer, "offered, asked for, or new length; lost in a power cut, changed by corruption"},
+		{"bytes", integer, "offered, asked for, or new length; lost in a power cut or off the end of a torn file, changed by corruption"},
 		{"fate", text, "`pass`, `fail`, `short`, or `kill`: the server was killed before it"}, {"error", "", "`EIO` or `ENOSPC`; of `short` how many bytes were written"},
 	}, []string{"n", "path, n"}},
 	{"role", "who said to have a role when it was asked", []Column{

@@ -134,10 +134,35 @@ func (p *Processes) PowerCut(h model.NodeID) ([]model.FileDamage, error) {
 // Corrupt changes bytes of the file that was written last, of those of a host whose kind the
 // pattern matches. Its servers have been killed. The seed chooses the bytes.
 func (p *Processes) Corrupt(h model.NodeID, pattern string, bytes int, seed uint64) (model.FileDamage, error) {
-	var d model.FileDamage
+	d, path, err := p.newest(h, pattern)
+	if err != nil {
+		return d, err
+	}
+	changes, err := disk.Corrupt(disk.Corruption{Path: path, Length: int(d.Size), Bytes: int(min(int64(bytes), d.Size)), Seed: seed})
+	for _, c := range changes {
+		d.Changed = append(d.Changed, c.Offset)
+	}
+	return d, err
+}
+
+// Tear cuts bytes off the end of such a file, all of them if it has fewer; 0: the second half.
+func (p *Processes) Tear(h model.NodeID, pattern string, bytes int) (model.FileDamage, error) {
+	d, path, err := p.newest(h, pattern)
+	if err != nil {
+		return d, err
+	}
+	if d.Kept = d.Size / 2; bytes > 0 {
+		d.Kept = max(0, d.Size-int64(bytes))
+	}
+	return d, disk.Truncate(path, d.Kept)
+}
+
+// newest is the file of a host that was written last, of those that are not empty and whose kind
+// the pattern matches.
+func (p *Processes) newest(h model.NodeID, pattern string) (d model.FileDamage, path string, err error) {
 	var written time.Time
 	dir := p.dirOf(h)
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
@@ -148,16 +173,9 @@ func (p *Processes) Corrupt(h model.NodeID, pattern string, bytes int, seed uint
 		}
 		return err
 	})
-	switch {
-	case err != nil:
-		return d, err
-	case d.Path == "":
-		return d, fmt.Errorf("host %s has no file %s that is not empty", h, pattern)
-	}
-	changes, err := disk.Corrupt(disk.Corruption{Path: filepath.Join(dir, d.Path), Length: int(d.Size), Bytes: int(min(int64(bytes), d.Size)), Seed: seed})
-	for _, c := range changes {
-		d.Changed = append(d.Changed, c.Offset)
+	if err == nil && d.Path == "" {
+		err = fmt.Errorf("host %s has no file %s that is not empty", h, pattern)
 	}
 	d.Kept = d.Size
-	return d, err
+	return d, filepath.Join(dir, d.Path), err
 }

@@ -97,6 +97,19 @@ func TestAServerIsHeldEachTimeItStarts(t *testing.T) {
 	if _, err := p.Corrupt("n1", "db/none", 2, 1); err == nil || !strings.Contains(err.Error(), "no file db/none") {
 		t.Error(err)
 	}
+	torn := filepath.Join(p.dirOf("n1"), "db/torn-1")
+	for bytes, want := range map[int]string{0: "0123", 2: "012345", 99: ""} {
+		if err := os.WriteFile(torn, []byte("01234567"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := p.Tear("n1", "db/torn-#", bytes)
+		if b, _ := os.ReadFile(torn); err != nil || string(b) != want || d.Size != 8 || d.Kept != int64(len(want)) {
+			t.Errorf("torn by %d: %q, %+v, %v", bytes, b, d, err)
+		}
+	}
+	if err := os.Remove(torn); err != nil {
+		t.Fatal(err)
+	}
 	lost, err := p.PowerCut("n1")
 	lost = slices.DeleteFunc(lost, func(d model.FileDamage) bool { return d.Path == "db/done" }) // it may have been written or not
 	if want := []model.FileDamage{{Path: "db/log-7", Size: 11}}; err != nil || !cmp.Equal(lost, want) {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // Corruption is damage to one file, done while nobody has it open: between the crash of
@@ -38,6 +40,16 @@ func Corrupt(c Corruption) ([]Change, error) {
 		return changes, fmt.Errorf("corrupt %s: %w", c.Path, err)
 	}
 	return changes, nil
+}
+
+// Truncate leaves so many bytes of a file, which is no link. The file has its new length on disk
+// when it returns.
+func Truncate(path string, length int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return fmt.Errorf("truncate: %w", err)
+	}
+	return errors.Join(f.Truncate(length), f.Sync(), f.Close())
 }
 
 func (c Corruption) apply() (changes []Change, err error) {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -361,16 +360,4 @@ func (c *cluster) play(steps int) (j judged) {
 		j.acked = append(j.acked, key)
 	}
 	return j
-}
-
-// files is the names in a node's folder.
-func (c *cluster) files(name string) []string {
-	all, err := filepath.Glob(filepath.Join(c.dirs[name], "*"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for i := range all {
-		all[i] = filepath.Base(all[i])
-	}
-	return all
 }
