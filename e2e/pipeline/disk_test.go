@@ -51,3 +51,42 @@ func TestASearchFindsTheBugThatNeedsAFailedDisk(t *testing.T) {
 		t.Errorf("%s", points)
 	}
 }
+
+// TestFaultsThatNameNoNode strike whoever operates on the file, or all nodes at once: the search
+// is told kinds, and that a point is the same on every node.
+func TestFaultsThatNameNoNode(t *testing.T) {
+	harness.LeavesNothing(t)
+	dir := t.TempDir()
+	res := harness.Run(t, "campaign", target, "--strategy", "sequences", "--kinds", "disk-error,power-cut-all", "--keys", "side,type,nth", "--only", "type=write b#_#.tmp",
+		"--clean", "2", "--faults", "4", "--seed", "1", "--shrink", "0", "--runs-dir", dir)
+	all, one := 0, 0
+	runs := harness.Records(t, dir, harness.CampaignID(t, res))
+	for _, r := range runs {
+		if len(r.Scenario.Sequence) == 0 {
+			continue
+		}
+		if r.Verdict.Value == model.VerdictUnknown || r.Verdict.Value == model.VerdictVacuous {
+			t.Errorf("%s", harness.Verdicts(runs))
+		}
+		steps := r.Result.Steps
+		switch r.Scenario.Sequence[0].Kind {
+		case model.PointPowerCutAll:
+			if all++; len(steps) != 5 || slices.ContainsFunc(steps, func(s model.StepResult) bool { return s.By == "" || s.Began != steps[0].Began }) {
+				t.Errorf("%s: %+v", r.Run, steps)
+			}
+		case model.PointDiskError:
+			one++
+			if len(steps[0].Roles) != 1 || steps[0].Roles[0].Role != model.RoleFileHost || len(steps[0].Roles[0].Have) != 1 {
+				t.Fatalf("%s: %+v", r.Run, steps)
+			}
+			want := string(steps[0].Roles[0].Have[0]) + " write EIO"
+			failed := harness.Run(t, "query", r.Dir, "select host, op, error from file where fate <> 'pass'")
+			if !strings.Contains(strings.Join(strings.Fields(failed.Stdout), " "), want) {
+				t.Errorf("%s: no %q in %s", r.Run, want, failed)
+			}
+		}
+	}
+	if all == 0 || one == 0 {
+		t.Errorf("%d power cuts of all nodes, %d failed writes\n%s", all, one, res)
+	}
+}
