@@ -105,6 +105,7 @@ func (d *daemon) serve(ctx context.Context, lns ...net.Listener) error {
 	h := api.New(api.Config{Service: d.service, Metrics: d.metrics, Keys: d.service.Keys(), Access: d.access,
 		AllowedHosts: d.allowed, Version: version, Log: d.log})
 	err := api.Serve(ctx, h, lns...)
+	stopping(d.log)
 	if cerr := d.service.Close(); err == nil {
 		err = cerr
 	}
