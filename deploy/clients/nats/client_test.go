@@ -99,6 +99,24 @@ func TestEndsWithItsInput(t *testing.T) {
 	}
 }
 
+// TestTheFirstMessageIsNotedOnce: by the publisher that is told.
+func TestTheFirstMessageIsNotedOnce(t *testing.T) {
+	t.Setenv("NETSPLIT_RUN_START", fmt.Sprint(time.Now().UnixNano()))
+	for _, c := range []struct {
+		args string
+		want int
+	}{{"--first", 1}, {"--host c2", 0}} {
+		var out bytes.Buffer
+		args := append(strings.Fields("publish --nodes n1=127.0.0.1,n2=127.0.0.2 --for 1ms"), strings.Fields(c.args)...)
+		if err := run(t.Context(), args, strings.NewReader(""), &out); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), `"type":"ok","f":"publish","key":"first","value":"1"`); got != c.want {
+			t.Errorf("%s: noted %d times: %s", c.args, got, &out)
+		}
+	}
+}
+
 func TestBadFlagsSayWhatToDo(t *testing.T) {
 	for args, want := range map[string]string{
 		"publish":                                          "--nodes",

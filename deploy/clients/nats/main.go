@@ -1,6 +1,6 @@
 // Command client is the workload of the nats target.
 //
-// "create" makes the stream, "publish" publishes unique messages through every
+// "create" makes the stream with a first message, "publish" publishes unique messages through every
 // server and waits for each acknowledgement, "operate" makes leaders step
 // down at seeded moments, "read" reads the whole stream after recovery, from
 // its leader and from every replica. All but "create" print the operation history
@@ -73,8 +73,16 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 
 	const movesHelp = "how often another server gets a replica of the stream in place of one that has it"
 	var rate, moves int
+	var first bool
 	var within time.Duration
-	publish := mode("publish", "Publish unique messages through every server", func(ctx context.Context) error { return publishAll(ctx, &c, rate, within, replicas, moves > 0) })
+	publish := mode("publish", "Publish unique messages through every server", func(ctx context.Context) error {
+		if first {
+			c.out.Add(model.Operation{Process: 2 * len(c.nodes), Type: model.OpInvoke, F: "publish", Key: firstMessage})
+			c.out.Add(model.Operation{Process: 2 * len(c.nodes), Type: model.OpOK, F: "publish", Key: firstMessage, Value: "1"})
+		}
+		return publishAll(ctx, &c, rate, within, replicas, moves > 0)
+	})
+	publish.Flags().BoolVar(&first, "first", false, "note the message that create published")
 	publish.Flags().IntVar(&rate, "rate", 25, "messages per second, all publishers together")
 	publish.Flags().IntVar(&replicas, "replicas", 3, "replicas of the stream, 1 to 5")
 	publish.Flags().IntVar(&moves, "moves", 0, movesHelp+": nobody knows for long who has one")

@@ -43,7 +43,12 @@ func dial(n workload.Node, timeout time.Duration, more ...nats.Option) (*nats.Co
 	return nc, js, nil
 }
 
-// createStream makes the stream through the first server that takes it.
+// firstMessage is in the stream before the workload begins, acknowledged: what becomes of it says
+// what became of a stream that took no other message.
+const firstMessage = "first"
+
+// createStream makes the stream through the first server that takes it, and publishes
+// firstMessage.
 func createStream(ctx context.Context, c *common, replicas int) error {
 	if replicas < 1 || replicas > 5 {
 		return fmt.Errorf("--replicas %d: JetStream has 1 to 5", replicas)
@@ -56,6 +61,14 @@ func createStream(ctx context.Context, c *common, replicas int) error {
 			}
 			defer nc.Close()
 			_, err = js.AddStream(&nats.StreamConfig{Name: streamName, Subjects: []string{subjectRoot + ">"}, Replicas: replicas, Storage: nats.FileStorage, AllowDirect: true}, nats.Context(ctx))
+			if err != nil {
+				return err
+			}
+			// An acknowledgement may be lost: the server knows the message by its id then.
+			ack, err := js.Publish(subjectRoot+firstMessage, []byte(firstMessage), nats.MsgId(firstMessage), nats.Context(ctx))
+			if err == nil && ack.Sequence != 1 {
+				return fmt.Errorf("the stream's first message has number %d", ack.Sequence)
+			}
 			return err
 		}()
 		if err == nil {
