@@ -30,6 +30,7 @@ type shipped struct {
 	Fields map[string]string
 	Cases  map[string]struct {
 		Holds, Breaks string // a line for each event, see recorder.line
+		Also          string // another record that it holds on
 		Want          string // part of the row that breaks it
 		Warns         bool   // the row is a warning
 	}
@@ -170,6 +171,13 @@ func (s *shipped) examine(t *testing.T, file *relation.File, name string) {
 				continue
 			}
 			t.Errorf("%s does not hold on the record that %s holds on: %v", o.Check.Name, name, v)
+		}
+	}
+	if c.Also != "" {
+		for _, o := range s.judge(t, file, c.Also) {
+			if len(o.Violations) > 0 {
+				t.Errorf("%s does not hold on the other record: %v", o.Check.Name, o.Violations)
+			}
 		}
 	}
 	for _, o := range s.judge(t, file, c.Breaks) {
