@@ -278,7 +278,7 @@ func TestThePagePlaysScripts(t *testing.T) {
 	f.targets = []model.KnownTarget{{Name: "gossip"}}
 	dom := scripted(t, f, "?start=true", `setTimeout(() => {
 				const form = document.getElementById("start-form").elements;
-				form.namedItem("clean").value = "4";
+				form.namedItem("clean").value = "0"; // no valid one
 				form.namedItem("script").value = "gossip/split";
 				form.namedItem("script").dispatchEvent(new Event("change"));
 				form.namedItem("runs").value = "3";

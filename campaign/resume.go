@@ -120,7 +120,7 @@ func (s *Service) cutShortAll(c model.Campaign) error {
 // byTheEndOf says why runs of a campaign that has ended were cut short.
 func byTheEndOf(c model.Campaign) string {
 	why := "cut short by the end of its campaign: " + c.Reason
-	if c.State == model.CampaignPaused || c.State == model.CampaignFailed {
+	if (c.State == model.CampaignPaused || c.State == model.CampaignFailed) && !c.Spec.OnStage() {
 		why += "; its scenario is run again once the campaign is resumed"
 	}
 	return why

@@ -36,5 +36,5 @@ func noRole(name string, roles []string) error {
 	if len(roles) == 0 {
 		return fmt.Errorf("no role %q: the target has none: declare roles in its file", name)
 	}
-	return fmt.Errorf("no host and no role %q: there are the roles %v, and of a step that begins at a message or a file operation %v", name, slices.Sorted(slices.Values(roles)), model.MomentRoles())
+	return fmt.Errorf("no host and no role %q: there are the roles %v, at a message also %s and %s, at a file operation %s", name, slices.Sorted(slices.Values(roles)), model.RoleSender, model.RoleReceiver, model.RoleFileHost)
 }

@@ -123,7 +123,7 @@ func (f *DiskFault) Validate(hosts []NodeID, when *Trigger) error {
 	case f.Once() && t == nil:
 		return fmt.Errorf("disk fault %s is of one operation: give when a file", f.Kind)
 	case f.Once() && t.Host == "" && f.Host != RoleFileHost:
-		return fmt.Errorf("disk fault %s is of one operation, of any host: leave the host of the fault out, or give the file of when a host", f.Kind)
+		return fmt.Errorf("when names no host, so the operation may be of any: leave out the host of disk fault %s, or give the file of when a host", f.Kind)
 	case f.Once() && (f.Host != t.Host && f.Host != RoleFileHost || f.Process != t.Process):
 		return fmt.Errorf("disk fault %s is of the operation of when: leave host and process out, or name the same there", f.Kind)
 	case !slices.Contains(hosts, f.Host):

@@ -88,6 +88,9 @@ type Fault struct {
 	// Roles are the names in Cut, Isolate, Node and Disk that are roles, not hosts. Each stands
 	// for the host that has the role as the step begins.
 	Roles []string `json:"roles,omitempty"`
+	// IfRunning: a host of which no server runs is left alone, as one of all hosts that a fault
+	// strikes. Without it, there is nothing to kill, and the run is unknown.
+	IfRunning bool `json:"ifRunning,omitempty"`
 	// As is set in a step that was played: the fault as it was requested, with its roles.
 	As *RoleFault `json:"as,omitempty"`
 }

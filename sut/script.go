@@ -134,7 +134,7 @@ func (v *validator) scripts() {
 	for _, name := range slices.Sorted(maps.Keys(v.t.Roles)) {
 		r, at := v.t.Roles[name], "roles."+name
 		if model.MomentRole(name) {
-			v.addf(at, "role %q: %s are of the message or the file operation at which a step begins: choose another name", name, strings.Join(model.MomentRoles(), ", "))
+			v.addf(at, "role %q: %s are names of netsplit's own: choose another name", name, strings.Join(model.MomentRoles(), ", "))
 		}
 		if len(r.Hosts) == 0 {
 			v.addf(at+".hosts", "role %q has no hosts: name those that may have it", name)

@@ -4,6 +4,7 @@ import { ask, mayStart, say } from "./ask.js";
 const form = document.getElementById("start-form");
 const field = (name) => form.elements.namedItem(name);
 let scripts = []; // those that come with netsplit
+let busy = false; // a request is under way
 let forScripts = false; // the chosen target has no workload of its own
 
 function option(value, text) {
@@ -35,10 +36,10 @@ async function describe() {
 // plays shows what belongs to a script, or to a search.
 function plays() {
   const script = field("script").value !== "";
-  for (const name of ["strategy", "clean"]) field(name).closest("label").hidden = script;
+  for (const name of ["strategy", "clean"]) field(name).closest("label").hidden = field(name).disabled = script;
   document.getElementById("start-runs").textContent = script ? "Plays" : "Fault runs";
   field("runs").placeholder = script ? "1" : "20";
-  field("go").disabled = forScripts && !script;
+  field("go").disabled = busy || forScripts && !script;
 }
 
 // spec is the campaign that the form asks for.
@@ -72,7 +73,8 @@ function told(text, cls) {
 
 async function submit(event, started) {
   event.preventDefault();
-  field("go").disabled = true;
+  busy = true;
+  plays();
   told("", "");
   try {
     if (field("when").value === "now") {
@@ -90,6 +92,7 @@ async function submit(event, started) {
   } catch (e) {
     told("Not started: " + e.message, "fail");
   }
+  busy = false;
   plays();
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -172,6 +173,9 @@ func (s *session) disk(d model.Decision) (done []model.NodeAction) {
 		damage.Files[0], err = s.damager.Tear(f.Host, f.Path, f.Bytes)
 	default:
 		damage.Files[0], err = s.damager.Corrupt(f.Host, f.Path, max(f.Bytes, 1), s.scn.Seed+uint64(d.Step))
+	}
+	if errors.Is(err, nodes.ErrNeverStarted) && s.scn.Steps[d.Step-1].Do.IfRunning {
+		return done
 	}
 	if err != nil {
 		trouble("%v", err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"netsplit/model"
+	"netsplit/sut/nodes"
 )
 
 // diskServers are servers of which some run.
@@ -134,6 +135,22 @@ func TestCorruptionBetweenCrashAndRestart(t *testing.T) {
 	}
 	if want := []string{"kill db2", "kill db1", "corrupt 2 of *.blk with seed 9", "tear 5 off *.log", "start db1", "start db2"}; !slices.Equal(f.did, want) || len(s.incomplete) != 0 {
 		t.Errorf("%q, want %q; %v", f.did, want, s.incomplete)
+	}
+}
+
+// TestAFaultOfAllNodesLeavesIdleHostsAlone: those without a server that runs, or that ran.
+func TestAFaultOfAllNodesLeavesIdleHostsAlone(t *testing.T) {
+	for _, all := range []bool{true, false} {
+		s, f := diskSession(t,
+			model.Step{Do: model.Fault{IfRunning: all, Disk: &model.DiskFault{Kind: model.DiskPowerCut, Host: "n1"}}},
+			model.Step{When: model.Trigger{Follows: model.FollowsBegin}, Do: model.Fault{IfRunning: all, Node: &model.NodeFault{Verb: model.NodeKill, Host: "n1"}}})
+		f.fail = nodes.ErrNeverStarted
+		s.Mark(model.EventWorkload)
+		s.Mark(model.EventStop)
+		s.lifted.Wait()
+		if all != (len(s.incomplete) == 0) || !all && len(s.incomplete) != 2 {
+			t.Errorf("as one of all: %t: %q", all, s.incomplete)
+		}
 	}
 }
 

@@ -53,6 +53,9 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 		names = slices.DeleteFunc(slices.Clone(n.names[f.Host]), func(p string) bool {
 			return f.Process != "" && p != f.Process || f.Process == "" && !n.procs.Runs(f.Host, p)
 		})
+		if len(names) == 0 && s.scn.Steps[d.Step-1].Do.IfRunning {
+			return nil
+		}
 		if len(names) == 0 {
 			verb, _, _ := strings.Cut(f.String(), " ")
 			s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): no server of %s runs that it could %s: it has ended already, or was never started", d.Step, f, f.Host, verb))
@@ -64,7 +67,9 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 		}
 	} else {
 		slices.Reverse(names)
-		delete(n.down, f.Host)
+		if n.down[f.Host] == d.Step {
+			delete(n.down, f.Host)
+		}
 		delete(n.on, d.Step)
 	}
 	if d.Verb == model.NodeStart {

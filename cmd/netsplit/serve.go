@@ -72,6 +72,13 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
+	runners, err := c.cluster.config(c.testbed)
+	if err != nil {
+		return nil, err
+	}
+	if runners != nil && (c.gate != "" || c.switches.specified()) {
+		return nil, usage("runners drive the switches: give --gate, --role, --allowed-datapath and --tls-* to netsplit runner")
+	}
 	d := &daemon{allowed: c.allowed, log: c.log, metrics: api.NewMetrics(version, nil), doors: &doors{}}
 	defer func() {
 		if err != nil {
@@ -84,10 +91,6 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 		}
 	}
 	exe, err := binary()
-	if err != nil {
-		return nil, err
-	}
-	runners, err := c.cluster.config(c.testbed)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +108,6 @@ func (d *daemon) serve(ctx context.Context, lns ...net.Listener) error {
 	h := api.New(api.Config{Service: d.service, Metrics: d.metrics, Keys: d.service.Keys(), Access: d.access,
 		AllowedHosts: d.allowed, Version: version, Log: d.log})
 	err := api.Serve(ctx, h, lns...)
-	stopping(d.log)
 	if cerr := d.service.Close(); err == nil {
 		err = cerr
 	}
@@ -171,7 +173,16 @@ it can neither cut nor heal, and current runs are unknown.`,
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "netsplit: API on %s, %s, records in %s\n", d.doors, cuts, c.runsDir)
 			go notify(cmd.Context(), c.log, d.service.Health)
-			return d.serve(cmd.Context(), d.doors.tcp, d.doors.socket)
+			told := make(chan struct{})
+			tells := context.AfterFunc(cmd.Context(), func() {
+				stopping(c.log)
+				close(told)
+			})
+			err = d.serve(cmd.Context(), d.doors.tcp, d.doors.socket)
+			if !tells() {
+				<-told
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&file, configFlag, "", "YAML file with these flags as keys; flags override it")
@@ -183,7 +194,7 @@ it can neither cut nor heal, and current runs are unknown.`,
 func serveFlags(c *daemonConfig) *pflag.FlagSet {
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	c.doors.register(f)
-	f.StringVar(&c.openflow, "openflow", "127.0.0.1:6653", "address that switches connect to; with --cluster-address nothing listens there")
+	f.StringVar(&c.openflow, "openflow", "127.0.0.1:6653", "address that switches connect to; nothing listens there with --cluster or --cluster-address")
 	f.StringVar(&c.testbed, "testbed", "", "testbed file; without one, labs are made on this machine")
 	f.StringVar(&c.gate, "gate", "", gateHelp+"; campaigns may ask for the other")
 	f.StringVar(&c.runsDir, "runs-dir", "runs", "where records of runs and the store are kept")

@@ -159,7 +159,7 @@ func (p Play) at(f Placed, match model.MessageMatch, when *model.Trigger) {
 func (p Play) all(f Placed, when model.Trigger, match model.MessageMatch) (out []model.Step) {
 	p.at(f, match, &when)
 	for _, n := range p.Nodes {
-		st := model.Step{When: when, Max: p.MaxCut}
+		st := model.Step{When: when, Max: p.MaxCut, Do: model.Fault{IfRunning: true}}
 		if f.Kind == model.PointPowerCutAll {
 			st.Do.Disk = &model.DiskFault{Kind: model.DiskPowerCut, Host: n}
 		} else {

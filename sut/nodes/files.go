@@ -114,6 +114,9 @@ func (p *Processes) closeGates() {
 	p.gates = gates{}
 }
 
+// ErrNeverStarted: no server of the host was started, so nobody knows what it did not sync.
+var ErrNeverStarted = errors.New("none of its servers was started")
+
 // PowerCut takes from the files of a host what was not synced. Its servers have been killed,
 // and start again after it.
 func (p *Processes) PowerCut(h model.NodeID) ([]model.FileDamage, error) {
@@ -121,7 +124,7 @@ func (p *Processes) PowerCut(h model.NodeID) ([]model.FileDamage, error) {
 	u := p.gates.unsynced[h]
 	p.mu.Unlock()
 	if u == nil {
-		return nil, fmt.Errorf("what host %s did not sync is not known: none of its servers was started", h)
+		return nil, fmt.Errorf("what host %s did not sync is not known: %w", h, ErrNeverStarted)
 	}
 	losses, err := u.PowerCut()
 	var out []model.FileDamage
@@ -142,7 +145,7 @@ func (p *Processes) Corrupt(h model.NodeID, pattern string, bytes int, seed uint
 	for _, c := range changes {
 		d.Changed = append(d.Changed, c.Offset)
 	}
-	return d, err
+	return d, errors.Join(err, p.onDisk(h, path))
 }
 
 // Tear cuts bytes off the end of such a file, all of them if it has fewer; 0: the second half.
@@ -154,7 +157,17 @@ func (p *Processes) Tear(h model.NodeID, pattern string, bytes int) (model.FileD
 	if d.Kept = d.Size / 2; bytes > 0 {
 		d.Kept = max(0, d.Size-int64(bytes))
 	}
-	return d, disk.Truncate(path, d.Kept)
+	return d, errors.Join(disk.Truncate(path, d.Kept), p.onDisk(h, path))
+}
+
+// onDisk says that a file of a host was damaged on disk: no later power cut undoes it.
+func (p *Processes) onDisk(h model.NodeID, path string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if u := p.gates.unsynced[h]; u != nil {
+		return u.Forget(path)
+	}
+	return nil
 }
 
 // newest is the file of a host that was written last, of those that are not empty and whose kind

@@ -20,7 +20,7 @@ func checkRoles(t *model.Testbed, l lines) (errs []error) {
 			bad("%s", wantLabelling)
 		}
 		if model.MomentRole(name) {
-			bad("%s are of the message or the file operation at which a step begins; choose another name", strings.Join(model.MomentRoles(), ", "))
+			bad("%s are names of netsplit's own; choose another name", strings.Join(model.MomentRoles(), ", "))
 		}
 		if len(r.Hosts) == 0 {
 			bad("hosts is missing; name the hosts that may have it")

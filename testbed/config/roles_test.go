@@ -29,7 +29,7 @@ func TestRoles(t *testing.T) {
 		{`tcp: "127.0.0.1:6379"`, `command: [x]`, "probe: send and until go with tcp only"},
 		{`send:`, `until: "(", send:`, "probe.until: bad regular expression (missing closing )"},
 		{`send:`, `limit: -1s, send:`, "probe.limit: limit -1s"},
-		{"  leader:", "  sender:", "role sender: sender, receiver, file-host are of the message or the file operation at which a step begins; choose another name"},
+		{"  leader:", "  sender:", "role sender: sender, receiver, file-host are names of netsplit's own; choose another name"},
 		{"  leader:", "  ' ':", `role  : its name has 1 to 63`},
 		{"match:", "matches:", "known here: hosts, probe, match"},
 	} {

@@ -114,6 +114,18 @@ func (f *unsynced) restore() (*Loss, error) {
 	return &loss, nil
 }
 
+// Forget forgets what a file held when it was last synced: what is in it now is on disk.
+func (u *Unsynced) Forget(path string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.forget(inode{uint64(st.Dev), st.Ino})
+	return nil
+}
+
 // Close forgets all of it.
 func (u *Unsynced) Close() {
 	u.mu.Lock()

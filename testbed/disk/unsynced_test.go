@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,6 +25,27 @@ func cut(t *testing.T, u *Unsynced) []Loss {
 		losses[i].Path = filepath.Base(losses[i].Path)
 	}
 	return losses
+}
+
+// TestAPowerCutLeavesWhatWasForgotten: that is on disk, whatever was synced.
+func TestAPowerCutLeavesWhatWasForgotten(t *testing.T) {
+	dir := t.TempDir()
+	var u Unsynced
+	g := remembering(t, &u, func(model.FileOperation) Answer { return Pass() }, dir)
+	k := start(t, g, nil)
+	create := fmt.Sprint(os.O_CREATE | os.O_RDWR)
+	k.do("chdir "+dir, "0 ok", "open torn torn "+create, "0 ok", "write torn 0123456789", "10 ok", "open lost lost "+create, "0 ok", "write lost abc", "3 ok")
+	k.killed()
+	torn := filepath.Join(dir, "torn")
+	if err := errors.Join(Truncate(torn, 4), u.Forget(torn)); err != nil {
+		t.Fatal(err)
+	}
+	if got := cut(t, &u); len(got) != 1 || got[0].Path != "lost" || got[0].Size != 3 {
+		t.Errorf("%+v", got)
+	}
+	if b, err := os.ReadFile(torn); err != nil || string(b) != "0123" {
+		t.Errorf("%q, %v", b, err)
+	}
 }
 
 // TestAPowerCutTakesWhatWasNotSynced and nothing else, whichever call synced it.

@@ -64,8 +64,10 @@ func createStream(ctx context.Context, c *common, replicas int) error {
 			if err != nil {
 				return err
 			}
+			try, cancel := context.WithTimeout(ctx, 2*c.tmo)
+			defer cancel()
 			// An acknowledgement may be lost: the server knows the message by its id then.
-			ack, err := js.Publish(subjectRoot+firstMessage, []byte(firstMessage), nats.MsgId(firstMessage), nats.Context(ctx))
+			ack, err := js.Publish(subjectRoot+firstMessage, []byte(firstMessage), nats.MsgId(firstMessage), nats.Context(try))
 			if err == nil && ack.Sequence != 1 {
 				return fmt.Errorf("the stream's first message has number %d", ack.Sequence)
 			}
