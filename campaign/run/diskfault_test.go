@@ -154,6 +154,20 @@ func TestAFaultOfAllNodesLeavesIdleHostsAlone(t *testing.T) {
 	}
 }
 
+// TestAStepThatLeftAHostAloneDoesNotBringItBack: another step has its servers down.
+func TestAStepThatLeftAHostAloneDoesNotBringItBack(t *testing.T) {
+	kill := model.Fault{IfRunning: true, Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}
+	s, f := diskSession(t, model.Step{Do: kill},
+		model.Step{When: model.Trigger{Follows: model.FollowsBegin}, Do: kill, Until: model.Trigger{File: &model.FileTrigger{Path: "end"}}})
+	s.Mark(model.EventWorkload)
+	f.s.File(model.FileOperation{Host: "n1", Process: "db", Op: model.FileWrite, Kind: "end", Path: "end"})
+	if got := s.engine.Result().Steps; got[1].EndedBy == "" || s.nodes.down["n2"] != 1 || len(s.incomplete) > 0 {
+		t.Errorf("n2 is down by step %d; %+v, %q", s.nodes.down["n2"], got, s.incomplete)
+	}
+	s.Mark(model.EventStop)
+	s.lifted.Wait()
+}
+
 // TestDamageThatCannotBeDoneMakesTheRunUnknown.
 func TestDamageThatCannotBeDoneMakesTheRunUnknown(t *testing.T) {
 	s, f := diskSession(t, model.Step{Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskCorrupt, Host: "n2", Path: "*.blk"}}})

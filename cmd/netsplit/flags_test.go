@@ -81,6 +81,7 @@ func TestWhatExcludes(t *testing.T) {
 		{"judge r1 --api 127.0.0.1:1 --examine", "leave out the flags of a daemon"},
 		{"judge r1 --api-token-file f", "needs --api"},
 		{"invariants why x --target y", "invariants pin"},
+		{"serve --cluster --role equal", "give --gate, --role, --allowed-datapath and --tls-* to netsplit runner"},
 		{"campaign gossip --nonsense", "unknown flag: --nonsense; see netsplit campaign --help"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -50,7 +50,7 @@ type Around struct {
 // has begun; false: the fault is none of them.
 func (p Play) prior(f Placed, when model.Trigger, match model.MessageMatch) (model.Step, bool) {
 	st := model.Step{When: when, Max: p.MaxCut}
-	st.When.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}
+	p.at(f, match, &st.When)
 	cut := func(c model.Partition) { st.Do.Cut = &c }
 	switch f.Kind {
 	case model.PointSilence:

@@ -108,7 +108,7 @@ func (p Play) one(f Placed, when model.Trigger, match model.MessageMatch) (out [
 			Kind: model.FaultLose, Lose: model.LoseMessage, Match: match, Nth: f.Turn}}})
 		when = model.Trigger{Follows: model.FollowsBegin}
 	} else {
-		when.Message = &model.MessageTrigger{Match: match, Nth: f.Turn, Side: model.SideSend}
+		p.at(f, match, &when)
 	}
 	switch f.Kind {
 	case model.PointCrash:
