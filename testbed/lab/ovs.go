@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -100,7 +101,7 @@ func (m *Manager) startOVS(ctx context.Context, o *ovs) error {
 		running[d.name] = true
 	}
 	if running["ovsdb-server"] && !o.answers(ctx) { // a server that hangs, or lost its socket
-		if err := m.killDaemons("ovsdb-server"); err != nil {
+		if err := m.killDaemons("ovsdb-server", nil); err != nil {
 			return err
 		}
 		running["ovsdb-server"] = false
@@ -212,26 +213,28 @@ func (m *Manager) ownDaemons() []ovsDaemon {
 }
 
 // killDaemons ends our own daemons of the name ("" for all): SIGTERM, and
-// SIGKILL after 3 s.
-func (m *Manager) killDaemons(name string) error {
+// SIGKILL after 3 s. One that ends has no environment any more, and its taps still: it is
+// awaited until the kernel has closed them.
+func (m *Manager) killDaemons(name string, known []ovsDaemon) error {
 	start := time.Now()
 	signal := unix.SIGTERM
+	seen := map[process]bool{}
 	for {
-		left := 0
-		for _, d := range m.ownDaemons() {
-			if name != "" && d.name != name {
+		for _, d := range append(m.ownDaemons(), known...) {
+			if name != "" && d.name != name || d.ended() {
 				continue
 			}
-			left++
+			seen[d.process] = true
 			if err := unix.Kill(d.PID, signal); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("lab: cannot end our %s (process %d): %w", d.name, d.PID, err)
 			}
 		}
+		maps.DeleteFunc(seen, func(p process, _ bool) bool { return p.ended() })
 		switch took := time.Since(start); {
-		case left == 0:
+		case len(seen) == 0:
 			return nil
 		case took > 8*time.Second:
-			return fmt.Errorf("lab: %d processes of our Open vSwitch do not end; see %s", left, filepath.Join(m.ownOVSDir(), "log"))
+			return fmt.Errorf("lab: %d processes of our Open vSwitch do not end; see %s", len(seen), filepath.Join(m.ownOVSDir(), "log"))
 		case took > 3*time.Second:
 			signal = unix.SIGKILL
 		}
@@ -247,7 +250,7 @@ func (m *Manager) stopOVS(ctx context.Context) error {
 	}
 	// Its tap devices are persistent. It removes those of bridges that are
 	// deleted; it may be dead, or hang, so what is left is removed below.
-	o := m.ownOVS()
+	o, daemons := m.ownOVS(), m.ownDaemons()
 	taps := []string{datapathTap}
 	if o.listens() {
 		rows, _ := o.table(ctx, "bridge", []string{"name"})
@@ -260,10 +263,10 @@ func (m *Manager) stopOVS(ctx context.Context) error {
 	if _, err := os.Stat(ctl); err == nil {
 		_, _ = run(ctx, "ovs-appctl", "-t", ctl, "--timeout=5", "exit", "--cleanup")
 	}
-	if err := m.killDaemons("ovs-vswitchd"); err != nil {
+	if err := m.killDaemons("ovs-vswitchd", daemons); err != nil {
 		return err
 	}
-	if err := m.killDaemons(""); err != nil {
+	if err := m.killDaemons("", daemons); err != nil {
 		return err
 	}
 	var errs []error

@@ -51,6 +51,20 @@ func (p process) alive() bool {
 	return err == nil && q == p
 }
 
+// ended says whether the kernel has closed all that the process had open: a zombie whose other
+// threads end still has files.
+func (p process) ended() bool {
+	if p.alive() {
+		return false
+	}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
+	if err != nil || !bytes.HasPrefix(data[bytes.LastIndexByte(data, ')')+1:], []byte(" Z")) {
+		return true
+	}
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.PID))
+	return len(tasks) <= 1
+}
+
 // procStat returns the fields of /proc/<pid>/stat from field 3 (state) on, at
 // least 20 of them, of a process that is not a zombie.
 func procStat(pid int) ([]string, error) {
