@@ -1,12 +1,16 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"netsplit/api"
+	"netsplit/model"
 )
 
 // TestARunIsAskedWithSQL, by GET and by POST, also by those who may only read.
@@ -46,4 +50,29 @@ func TestARunIsAskedWithSQL(t *testing.T) {
 	expect(t, srv, 422, "GET", path, "", read)
 	expect(t, srv, 422, "GET", path+"?sql=select+*+from+nosuch", "", read)
 	expect(t, srv, 404, "GET", "/v1/runs/c-9-r0001/query?sql=select+1", "", read)
+}
+
+// TestPointsOfEveryFault: a kind that the model gains can be asked for.
+func TestPointsOfEveryFault(t *testing.T) {
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name   string
+				Schema struct{ Enum []model.PointFaultKind }
+			}
+		}
+	}
+	b, err := os.ReadFile("openapi.json")
+	if err == nil {
+		err = json.Unmarshal(b, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range doc.Paths["/v1/campaigns/{id}/points"]["get"].Parameters {
+		if p.Name == "fault" && slices.Equal(p.Schema.Enum, model.SearchedFaults()) {
+			return
+		}
+	}
+	t.Error("GET …/points has not the faults of a search")
 }

@@ -175,11 +175,6 @@ const (
 	PointDisk        PointFaultKind = "disk"          // stands for all disk faults, and for a crash before an operation on a file
 )
 
-// PointFaultKinds lists all kinds.
-func PointFaultKinds() []PointFaultKind {
-	return []PointFaultKind{PointCrash, PointIsolate, PointLose, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut}
-}
-
 // FaultPlace says whether a fault is before or after the message or operation of its point.
 type FaultPlace string
 

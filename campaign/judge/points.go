@@ -24,6 +24,8 @@ type Profiles struct {
 	Periodic []sequence.Period
 	Options  sequence.Options
 	Profiles []model.Profile // of Runs, in their order
+	// Around is what the target file says of nodes, clients, roles and periods.
+	Around sequence.Around
 }
 
 // ErrNoCleanRun means that there is no record of a clean run that could be judged.
@@ -73,6 +75,7 @@ func ProfilesOf(dirs []string, keys []model.PointKey) (*Profiles, error) {
 			return nil, fmt.Errorf("run %s is of target %s, those before it of %s: points of different targets are not compared", run, f.target.Name, out.Target)
 		}
 		out.Target, out.Options.Nodes, out.Options.Ports = f.target.Name, f.target.Nodes, ports(&f.target)
+		out.Around = sequence.AroundOf(&f.target)
 		out.Options.Stages, out.Options.Timers, out.Options.LastFault = f.target.Points.Stages, f.target.Points.Periodic, f.target.Timing.LastFault
 		if keys == nil {
 			out.Options.Keys = f.target.Points.Keys

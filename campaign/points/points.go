@@ -21,9 +21,11 @@ func Of(p *judge.Profiles, q model.PointsQuery) (model.FaultPoints, error) {
 	if err != nil {
 		return out, err
 	}
-	kinds, err := kindsOf(q.Faults, out.Files)
-	if err != nil {
-		return out, err
+	kinds := sequence.AllKinds()
+	if len(q.Faults) > 0 || !out.Files {
+		if kinds, err = sequence.Kinds(q.Faults, p.Around); err != nil {
+			return out, fmt.Errorf("%w: %w", model.ErrInvalid, err)
+		}
 	}
 	cfg := sequence.Config{Seed: q.Seed, Depth: 1, Kinds: kinds, Policies: policies, Clean: len(p.Profiles), Keys: p.Options.Keys}
 	if err := cfg.Validate(); err != nil {
@@ -79,31 +81,6 @@ func PoliciesOf(q model.PointsQuery) (out []sequence.Policy, err error) {
 			return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 		}
 		out = append(out, read...)
-	}
-	return out, nil
-}
-
-// kindsOf are the kinds of faults that are named, at all points that can have them; none
-// named: all that the records show points of.
-func kindsOf(named []model.PointFaultKind, files bool) ([]sequence.FaultAt, error) {
-	switch {
-	case len(named) > 0:
-	case files:
-		return sequence.AllKinds(), nil
-	default:
-		return sequence.AtMessages(), nil
-	}
-	var out []sequence.FaultAt
-	for _, kind := range named {
-		before := len(out)
-		for _, k := range sequence.AllKinds() {
-			if k.Kind == kind {
-				out = append(out, k)
-			}
-		}
-		if len(out) == before {
-			return nil, fmt.Errorf("%w: no kind of fault %q: there are %s", model.ErrInvalid, kind, model.Joined(model.PointFaultKinds()))
-		}
 	}
 	return out, nil
 }

@@ -44,7 +44,7 @@ daemon reads. Nothing is run.`,
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
 	c.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one, of "+model.Joined(model.PointKeys())+" (default: as the target says)")
 	c.Flags().StringArrayVar(&only, "only", nil, onlyHelp)
-	c.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults, of "+model.Joined(model.PointFaultKinds())+" (default all)")
+	c.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults, of "+model.Joined(model.SearchedFaults())+" (default crash,isolate,lose, and those of disks if the records have operations on files)")
 	conn.register(c)
 	return c
 }
@@ -86,7 +86,7 @@ which follow from runs with the first, are not shown. With --api a daemon reads 
 	try.Flags().StringVar(&on, "on", "", "a campaign's id or directory, or a target's name or path")
 	try.Flags().StringSliceVar(&keys, "keys", nil, "what makes two points one (default: as the target says)")
 	try.Flags().StringArrayVar(&only, "only", nil, onlyHelp)
-	try.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults (default all)")
+	try.Flags().StringSliceVar(&faults, "fault", nil, "kinds of faults: see points --help")
 	try.Flags().Uint64Var(&seed, "seed", 1, "draws one sequence of each cluster")
 	conn.register(try)
 	list := &cobra.Command{

@@ -102,6 +102,28 @@ func TestPointsOfCleanRuns(t *testing.T) {
 	}
 }
 
+// TestPointsOfEveryKindThatASearchKnows, and of a policy that is asked about them.
+func TestPointsOfEveryKindThatASearchKnows(t *testing.T) {
+	root := cleanRuns(t)
+	for kind, want := range map[string]string{
+		"power-cut-all": `2/2   power-cut-all after send n1>n2 "copy"`,
+		"silence":       `2/2   silence before send n1>n2 "copy"`,
+		"neat":          `2/2   lose-answer before send n1>n2 "copy"`,
+	} {
+		if code, out, errs := cli(t, "points", "pair", "--runs-dir", root, "--fault", kind); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: status %d, lacks %q:\n%s%s", kind, code, want, out, errs)
+		}
+	}
+	file := filepath.Join(root, "p.yaml")
+	if err := os.WriteFile(file, []byte("policy: [first-only]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := cli(t, "policy", "try", file, "--on", "pair", "--runs-dir", root, "--fault", "crash-all")
+	if code != 0 || !strings.Contains(out, "crash-all after send") {
+		t.Errorf("status %d:\n%s%s", code, out, errs)
+	}
+}
+
 // TestPointsAreNarrowed by what the user asks for, and told apart by the keys of the target.
 func TestPointsAreNarrowed(t *testing.T) {
 	root := cleanRuns(t)
@@ -249,7 +271,8 @@ func TestPointsAndPoliciesRefuse(t *testing.T) {
 		"points pair --keys type":            "lack side or type",
 		"points pair --only type":            "want KEY=VALUE",
 		"points pair --only colour=red":      `no key "colour"`,
-		"points pair --fault fire":           `no kind of fault "fire"`,
+		"points pair --fault fire":           `no fault "fire"`,
+		"points pair --fault isolate-leader": "the target has no role leader",
 		"policy try " + file:                 "needs --on",
 		"policy try " + file + " --on pair":  "p.yaml:2: no policy has the name",
 		"policy try " + file + "x --on pair": "no such file",

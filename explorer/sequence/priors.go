@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"slices"
-	"time"
 
 	"netsplit/model"
 )
@@ -26,24 +25,6 @@ func Priors(periods []string) []FaultAt {
 		out = append(out, at(model.PointPeriod.For(p), model.SideSend, model.SideReceive)...)
 	}
 	return out
-}
-
-// possible says whether a search can have a kind of fault there.
-func possible(k FaultAt) bool {
-	var periods []string
-	if p, ok := k.Kind.Period(); ok {
-		periods = []string{p}
-	}
-	return slices.Contains(AllKinds(), k) || slices.Contains(Rare(), k) || slices.Contains(Priors(periods), k)
-}
-
-// Around is what faults of the NEAT study, and those of all nodes, need to know of a target.
-type Around struct {
-	Nodes, Clients []model.NodeID
-	// Role is whom PointLeader isolates.
-	Role string
-	// Periods are the lengths of the target's periods.
-	Periods map[string]time.Duration
 }
 
 // prior is the step of a fault of the NEAT study that begins at a message, as the step before

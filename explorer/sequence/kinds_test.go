@@ -1,4 +1,4 @@
-package campaign
+package sequence
 
 import (
 	"slices"
@@ -31,16 +31,11 @@ func TestFaultsThatATargetCannotHaveAreRefused(t *testing.T) {
 		{bare, "disk", "crash disk-error disk-failure corrupt power-cut"},
 		{full, "disc", `no fault "disc"`},
 	} {
-		s := &Service{}
-		a, err := s.around(model.CampaignSpec{}, c.t)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var named []model.PointFaultKind
 		for _, n := range strings.Fields(c.named) {
 			named = append(named, model.PointFaultKind(n))
 		}
-		got, err := kinds(named, a)
+		got, err := Kinds(named, AroundOf(c.t))
 		var said []string
 		for _, k := range got {
 			if !slices.Contains(said, string(k.Kind)) {
