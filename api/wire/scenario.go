@@ -83,7 +83,9 @@ type Do struct {
 	Pause   string        `json:"pause,omitempty" maxLength:"63" doc:"Instead of a cut: stop the servers of this host or role (SIGSTOP) until the step ends"`
 	Silent  bool          `json:"silent,omitempty" doc:"crash: of the machine. The host is cut off from all others in the same moment, so that nobody gets a RST or FIN; it comes back as the step ends"`
 	Process string        `json:"process,omitempty" maxLength:"63" doc:"crash, pause: only this server; absent: all that run on the host"`
-	Disk    *DiskFault    `json:"disk,omitempty" doc:"Instead of a cut: what happens to the disk of a host, in a lab"`
+	// IfRunning is for a fault that strikes several hosts, a step for each.
+	IfRunning bool       `json:"ifRunning,omitempty" doc:"crash, pause, and the disk faults that kill: leave a host alone if no server of it runs; absent: the run is then unknown"`
+	Disk      *DiskFault `json:"disk,omitempty" doc:"Instead of a cut: what happens to the disk of a host, in a lab"`
 }
 
 // MessageFault does something to single messages.
@@ -230,6 +232,9 @@ func (s *Step) model() (out model.Step, err error) {
 		out.Do.Cut, out.Do.Isolate = &model.Partition{}, out.Do.Node.Host
 	}
 	out.Do.Disk = s.Do.Disk.model(out.When.File)
+	if out.Do.IfRunning = s.Do.IfRunning; out.Do.IfRunning && out.Do.Node == nil && (out.Do.Disk == nil || !out.Do.Disk.Kills()) {
+		return out, fmt.Errorf("ifRunning belongs to crash, pause, or a disk fault that kills servers: leave it out")
+	}
 	if s.Do.Message != nil {
 		out.Do.Message, err = s.Do.Message.model()
 	}
@@ -331,7 +336,7 @@ func fromStep(s model.Step) Step {
 			out.Until.Unseen = &Unseen{Seen: u.Unseen.Seen}
 		}
 	}
-	out.Do.Silent = s.Do.Silent()
+	out.Do.Silent, out.Do.IfRunning = s.Do.Silent(), s.Do.IfRunning
 	if p := s.Do.Cut; p != nil && !s.Do.Silent() {
 		out.Do.Isolate = string(s.Do.Isolate)
 		switch {

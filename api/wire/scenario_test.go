@@ -47,7 +47,7 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	step := Step{Do: Do{Isolate: "n3", Effect: "reset", Cut: &Partition{Shape: "partial", Groups: [][]string{{"n1"}, {"n2"}}}, Message: &all, Disk: &disk}, Max: Span(s),
 		When:  &When{Follows: "end", At: s, After: 2 * s, State: while, Message: trigger, Role: role, File: &file},
 		Until: &Until{At: 3 * s, After: 4 * s, Message: trigger, Role: role, File: &file, Class: &model.Class{Type: "A"}, Unseen: &Unseen{Seen: []model.Class{{Type: "B"}}}}}
-	nodes := []string{"Crash", "Pause", "Process", "Silent"} // tried below
+	nodes := []string{"Crash", "Pause", "Process", "Silent", "IfRunning"} // tried below
 	for _, part := range []any{step, step.Do, *step.When, *step.Until, *trigger, *role, file, disk} {
 		for i, v := 0, reflect.ValueOf(part); i < v.NumField(); i++ {
 			if v.Field(i).IsZero() && !slices.Contains(nodes, v.Type().Field(i).Name) {
@@ -77,7 +77,7 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	if back := fromScenarioSpec(pause); err != nil || pause.Steps[0].Do.Node.Verb != model.NodePause || back.Steps[0].Do.Pause != "n1" || back.Steps[0].Do.Crash != "" {
 		t.Errorf("%+v, %v", pause, err)
 	}
-	for _, do := range []Do{{Crash: "n1", Silent: true}, {Crash: "n1", Process: "db"}, {Pause: "n1", Process: "db"}} {
+	for _, do := range []Do{{Crash: "n1", Silent: true}, {Crash: "n1", Process: "db"}, {Pause: "n1", Process: "db", IfRunning: true}} {
 		there, err := (&ScenarioSpec{Steps: []Step{{Do: do}}}).Model()
 		if back := fromScenarioSpec(there); err != nil || there.Steps[0].Do.Silent() != do.Silent || back.Steps[0].Do != do {
 			t.Errorf("%+v, %+v, %v", there.Steps[0], back.Steps[0], err)
@@ -85,6 +85,16 @@ func TestAScenarioGoesThereAndBack(t *testing.T) {
 	}
 	for _, do := range []Do{{Isolate: "n1", Silent: true}, {Pause: "n1", Silent: true}, {Crash: "n1", Isolate: "n1", Silent: true}} {
 		if _, err := (&ScenarioSpec{Steps: []Step{{Do: do}}}).Model(); err == nil || !strings.Contains(err.Error(), "silent belongs to crash") {
+			t.Errorf("%+v: %v", do, err)
+		}
+	}
+	power := Do{Disk: &DiskFault{Fault: "power-cut", Host: "n1"}, IfRunning: true}
+	there, err := (&ScenarioSpec{Steps: []Step{{Do: power}}}).Model()
+	if back := fromScenarioSpec(there); err != nil || !there.Steps[0].Do.IfRunning || !back.Steps[0].Do.IfRunning {
+		t.Errorf("%+v, %v", there, err)
+	}
+	for _, do := range []Do{{Isolate: "n1", IfRunning: true}, {Disk: &DiskFault{Fault: "full", Host: "n1"}, IfRunning: true}} {
+		if _, err := (&ScenarioSpec{Steps: []Step{{Do: do}}}).Model(); err == nil || !strings.Contains(err.Error(), "ifRunning belongs to crash") {
 			t.Errorf("%+v: %v", do, err)
 		}
 	}
