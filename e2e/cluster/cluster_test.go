@@ -90,6 +90,14 @@ func TestRunnersMakeACampaign(t *testing.T) {
 	c := e.begins(wire.CampaignSpec{Target: target, Strategy: "random", Clean: 2, Runs: 7, Seed: 3})
 	e.until(time.Minute, c.ID, "it says that there is no runner", func(c wire.Campaign) bool { return strings.Contains(c.Reason, "none has joined") })
 
+	var health model.Health
+	e.d.Call("GET", "/healthz", nil, &health)
+	for _, h := range health.Checks {
+		if h.Name == "controller" {
+			t.Errorf("the daemon makes no runs, and waits for switches: %s", h.Detail)
+		}
+	}
+
 	m1 := e.joins("m1", "--labs", "2")
 	m2 := e.joins("m2", "--labs", "1")
 	e.until(2*time.Minute, c.ID, "both make runs", func(c wire.Campaign) bool { return len(c.Running) == 3 })
