@@ -40,6 +40,7 @@ completion zsh usr/share/zsh/vendor-completions/_netsplit
 completion fish usr/share/fish/vendor_completions.d/netsplit.fish
 
 install -D -m 644 -t "$tree/lib/systemd/system" deploy/systemd/*.service
+install -D -m 644 -t "$tree/etc/netsplit" deploy/systemd/netsplit.yaml
 install -D -m 644 deploy/systemd/netsplit.sysusers "$tree/usr/lib/sysusers.d/netsplit.conf"
 install -D -m 644 deploy/systemd/netsplit.tmpfiles "$tree/usr/lib/tmpfiles.d/netsplit.conf"
 install -D -m 644 -t "$doc" docs/*.md docs/*.png README.md deploy/debian/copyright
@@ -65,6 +66,7 @@ newest=$(for f in "$tree/$lib"/*; do objdump -T "$f" 2>/dev/null || true; done |
 mkdir "$tree/DEBIAN"
 sed -e "s|@VERSION@|$version|; s|@ARCH@|$arch|; s|@MAINTAINER@|$maintainer|; s|@LIBC@|$libc|" \
 	-e "s|@SIZE@|$(du -k -s --apparent-size "$tree" | cut -f 1)|" deploy/debian/control.in >"$tree/DEBIAN/control"
+echo /etc/netsplit/netsplit.yaml >"$tree/DEBIAN/conffiles"
 install -m 755 -t "$tree/DEBIAN" deploy/debian/{postinst,prerm,postrm}
 (cd "$tree" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 find "$tree" -exec touch --no-dereference -d "@$epoch" {} +

@@ -126,6 +126,9 @@ func configValue(flag *pflag.Flag, n *yaml.Node) ([]string, error) {
 // daemon does that may be root.
 func readConfig(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hang
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, usage("configuration %s does not exist", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}

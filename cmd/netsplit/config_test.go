@@ -42,7 +42,7 @@ func TestAConfigurationIsChecked(t *testing.T) {
 		"a: [":                                            {exitUsage, "yaml"},
 		"config: x\n":                                     {exitUsage, `unknown key "config"`},
 		"gate: both\n":                                    {exitUsage, "--gate"},
-		"testbed: /nowhere.yaml\n":                        {exitFailed, "/nowhere.yaml"},
+		"testbed: /nowhere.yaml\n":                        {exitUsage, "/nowhere.yaml"},
 		"token-file: /nowhere.token\n":                    {exitFailed, "/nowhere.token"},
 		"runs-dir: r\nallowed-host: [a.b, c.d]\nverbose: true\nkeep-age: 30d\nkeep-size: 20 GB\n": {exitPass, "allowed-host: [a.b,c.d]\nkeep-age: 30d\nkeep-size: 20 GB\nruns-dir: r\nverbose: true\n"},
 	} {

@@ -15,7 +15,6 @@ import (
 	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/model"
-	"netsplit/testbed/config"
 	"netsplit/testbed/doctor"
 )
 
@@ -89,7 +88,7 @@ func (d *daemonFlags) examine(ctx context.Context) (model.Diagnosis, error) {
 }
 
 func examineFile(ctx context.Context, file, openflow string, wait time.Duration, switches *switchFlags) (model.Diagnosis, error) {
-	tb, err := config.Read(file)
+	tb, err := readTestbed(file)
 	if err != nil {
 		return model.Diagnosis{}, err
 	}

@@ -15,7 +15,6 @@ import (
 	"netsplit/campaign/script"
 	"netsplit/model"
 	"netsplit/sut"
-	"netsplit/testbed/config"
 )
 
 func scriptCommand(conn *daemonFlags) *cobra.Command {
@@ -211,7 +210,7 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 	}
 	cfg.Version = version
 	if o.rig != "" {
-		if cfg.Testbed, err = config.Read(o.rig); err != nil {
+		if cfg.Testbed, err = readTestbed(o.rig); err != nil {
 			return err
 		}
 		cfg.OpenFlow = o.openflow

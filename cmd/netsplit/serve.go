@@ -17,7 +17,6 @@ import (
 	"netsplit/campaign/script"
 	"netsplit/model"
 	"netsplit/record/rundir"
-	"netsplit/testbed/config"
 )
 
 // daemon is the service and its API in one process.
@@ -54,7 +53,7 @@ func (c *daemonConfig) load() (tb *model.Testbed, tlsConf *tls.Config, datapaths
 		return nil, nil, nil, usage("--gate: %w", err)
 	}
 	if c.testbed != "" {
-		if tb, err = config.Read(c.testbed); err != nil {
+		if tb, err = readTestbed(c.testbed); err != nil {
 			return nil, nil, nil, err
 		}
 	}

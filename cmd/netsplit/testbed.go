@@ -22,6 +22,15 @@ import (
 	"netsplit/testbed/learn/sketch"
 )
 
+// readTestbed reads a testbed file. What is wrong with it is for whoever wrote the command.
+func readTestbed(path string) (*model.Testbed, error) {
+	tb, err := config.Read(path)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	return tb, nil
+}
+
 func testbedCommand() *cobra.Command {
 	c := &cobra.Command{Use: "testbed", Short: "make testbed files"}
 	c.AddCommand(learnCommand())

@@ -42,15 +42,12 @@ func TestTheDebianPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []string{filepath.Join(filepath.Dir(program), "redis-sentinel-client"), filepath.Join(tree, "usr/share/man/man1/netsplit.1.gz"),
-		filepath.Join(tree, "usr/lib/sysusers.d/netsplit.conf"), filepath.Join(tree, "usr/lib/tmpfiles.d/netsplit.conf")} {
+		filepath.Join(tree, "usr/lib/sysusers.d/netsplit.conf"), filepath.Join(tree, "usr/lib/tmpfiles.d/netsplit.conf"), filepath.Join(tree, "etc/netsplit/netsplit.yaml")} {
 		if _, err := os.Stat(f); err != nil {
 			t.Error(err)
 		}
 	}
 	// The user of its own is made, with its home.
-	if err := os.Mkdir(filepath.Join(tree, "etc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	for _, args := range [][]string{{"systemd-sysusers", "--root=" + tree, "netsplit.conf"}, {"systemd-tmpfiles", "--root=" + tree, "--create", "netsplit.conf"}} {
 		if b, err := exec.Command(need.Program(t, args[0], "systemd"), args[1:]...).CombinedOutput(); err != nil {
 			t.Errorf("%v: %v: %s", args, err, b)

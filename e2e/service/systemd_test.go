@@ -50,6 +50,35 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// TestTheConfigurationOfTheUnit: what comes with it is right but for the testbed, which is the
+// user's.
+func TestTheConfigurationOfTheUnit(t *testing.T) {
+	b, err := os.ReadFile("../../deploy/systemd/netsplit.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const theirs = "/etc/netsplit/testbed.yaml"
+	dir := t.TempDir()
+	testbed, file := filepath.Join(dir, "testbed.yaml"), filepath.Join(dir, "netsplit.yaml")
+	if !strings.Contains(string(b), theirs) {
+		t.Fatalf("it names no %s", theirs)
+	}
+	for path, text := range map[string]string{testbed: "name: rack7\nhosts: [{name: n1, datapath: 0000a1b2c3d4e5f6, port: 1, mac: \"52:54:00:00:00:01\", ip: 192.0.2.1, exec: [ssh, root@n1]}]\n", file: strings.ReplaceAll(string(b), theirs, testbed)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := harness.Run(t, "config", "check", file); r.Code != 0 {
+		t.Errorf("%s", r)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if r := harness.Run(t, "serve", "--config", file); r.Code != 2 || !strings.Contains(r.Stderr, "does not exist") {
+		t.Errorf("%s", r)
+	}
+}
+
 // TestTheServiceManagerIsTold: when the daemon answers, that it still does, and that it ends.
 func TestTheServiceManagerIsTold(t *testing.T) {
 	harness.LeavesNothing(t)
