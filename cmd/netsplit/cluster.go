@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -93,8 +95,16 @@ An earlier invitation of the same name is void from then on. netsplit cluster re
 		Example: "  netsplit cluster invite rack2 --address 192.0.2.7:7072 -f rack2.join",
 		RunE: func(c *cobra.Command, args []string) error {
 			a := cluster.Authority{Dir: filepath.Join(runsDir, campaign.ClusterDir)}
-			if _, err := os.Stat(runsDir); err != nil {
+			st, err := os.Stat(runsDir)
+			if err != nil {
 				return usage("%s: %w: give the daemon's --runs-dir", runsDir, err)
+			}
+			if owner, ok := st.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+				name := fmt.Sprint("#", owner.Uid)
+				if u, err := user.LookupId(fmt.Sprint(owner.Uid)); err == nil {
+					name = u.Username
+				}
+				return usage("%s belongs to %s, whose daemon cannot read what another user writes there: run this as that user (runuser -u %s -- %s …)", runsDir, name, name, c.CommandPath())
 			}
 			if address == "" {
 				if address = a.Address(); address == "" {

@@ -27,12 +27,12 @@ func doctorCommand(conn *daemonFlags) *cobra.Command {
 		Use:   "doctor [--testbed FILE]",
 		Short: "examine a testbed and say what will work",
 		Long: `Examines the switches and hosts of a testbed and says what will work on them:
-cuts by hand, their proof, the gate by packet-in and by a gate port, the mirror.
+manual partitions, their proof, the gate by packet-in and by a gate port, the mirror.
 It leaves nothing behind, and the rules that it tries match no real packets.
 
 With --testbed it takes the place of netsplit serve and waits for the switches.
 Without, a running daemon (--api) examines its own testbed. It stops nothing and
-leaves out checks that would disturb a campaign or a partition by hand.
+leaves out checks that would disturb a campaign or a manual partition.
 
 Exit status 1 if the main job cannot be done: cuts, their proof, and one of the
 two gates.`,

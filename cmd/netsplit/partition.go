@@ -26,7 +26,7 @@ const proofWait = 30 * time.Second
 const tellAfter = time.Second
 
 func partitionCommand(conn *daemonFlags) *cobra.Command {
-	c := &cobra.Command{Use: "partition", Short: "cut and heal the testbed of a running daemon by hand"}
+	c := &cobra.Command{Use: "partition", Short: "cut and heal the testbed of a running daemon"}
 	var o output
 	c.AddCommand(partitionCut(conn, &o), conn.completes(partitionHeal(conn, &o), true, partitionNames), partitionList(conn, &o), conn.completes(partitionShow(conn, &o), false, partitionNames))
 	for _, sub := range c.Commands() {
@@ -250,7 +250,7 @@ func partitionHeal(conn *daemonFlags, o *output) *cobra.Command {
 func partitionList(conn *daemonFlags, o *output) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "list the partitions cut by hand, newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "list manual partitions, newest first", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 				return printList(c, *o, all, func(cursor string) ([]wire.PartitionStatus, string, error) {

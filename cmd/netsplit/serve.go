@@ -129,7 +129,7 @@ at --openflow (ovs-vsctl set-controller BRIDGE tcp:ADDRESS:PORT). Without --test
 and --cluster, each campaign makes its own labs on this machine, as root.
 
 A testbed with "backend: nftables" needs no switch: its hosts drop packets
-themselves (docs/without-a-switch.md). It allows partitions by hand, no campaigns.
+themselves (docs/without-a-switch.md). It allows manual partitions, no campaigns.
 
 With --tls-cert, --tls-key and --tls-ca switches connect by TLS (ssl: in place of
 tcp:) and must show a certificate that --tls-ca signed; ovs-pki makes all of them.

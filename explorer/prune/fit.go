@@ -34,8 +34,10 @@ type alias struct {
 	read func(f model.PointFault) string
 }
 
-// aliases are the paper's keys (§3.2, Table 1; Figures 14 and 15).
+// aliases are other names of keys: the paper's (§3.2, Table 1; Figures 14 and 15), and fault.
 var aliases = map[string]alias{
+	// As the policy "only" and --only call it.
+	"fault": {[]string{keyFailure}, func(f model.PointFault) string { return string(f.Kind) }},
 	// Where in the code: what is sent, received or done, on which port.
 	"loc": {[]string{"side", "type", "port"}, func(f model.PointFault) string { return location(f.Point) }},
 	// The stack: what the node does at the moment.

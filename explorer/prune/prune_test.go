@@ -395,6 +395,15 @@ func TestOnlyNarrowsByKeys(t *testing.T) {
 	}
 }
 
+// TestFaultIsFailure: fits have the kind of their fault under the name that only has for it, too.
+func TestFaultIsFailure(t *testing.T) {
+	all, _, _ := search(t, 1, crashes)
+	both, _, _ := search(t, 1, crashes, compile(t, "p.star", "def filter(s):\n  return s[0]['fault'] == s[0]['failure'] and s[0]['fault'] == 'crash'\n"))
+	if len(both) == 0 || len(both) != len(all) {
+		t.Errorf("%d of %d runs", len(both), len(all))
+	}
+}
+
 func TestYAMLNamesAStarlarkFile(t *testing.T) {
 	ps, err := prune.Read("p.yaml", []byte("policy: [{file: mine.star}, prioritised]"), func(name string) ([]byte, error) {
 		return os.ReadFile(filepath.Join("testdata", "figure14.star"))
