@@ -23,17 +23,18 @@ type Worker struct {
 	Labs    int // the most at once
 }
 
+// UnderWay is the folder of a Worker's Service, below the one that the user names: whatever else
+// is in that one, such as records of a daemon, is not swept.
+const UnderWay = "under-way"
+
 // Sweep removes the runs that were under way when a runner in this folder was killed: other
-// runners made them. Records of campaigns of the folder's own store stay.
+// runners made them.
 func (k Worker) Sweep() error {
 	dirs, err := filepath.Glob(filepath.Join(k.Service.cfg.RunsDir, "c-*"))
 	if err != nil {
 		return err
 	}
 	for _, dir := range dirs {
-		if _, err := k.Service.getCampaign(filepath.Base(dir)); !errors.Is(err, model.ErrNotFound) {
-			continue
-		}
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove what a runner that was killed left: %w", err)
 		}

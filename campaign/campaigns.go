@@ -57,7 +57,7 @@ func (s *Service) createCampaign(spec model.CampaignSpec, schedule string) (mode
 		}
 	}
 	c := model.Campaign{ID: s.newID(), Schedule: schedule, Spec: spec, State: model.CampaignQueued, Created: time.Now()}
-	c.Planned = spec.Runs
+	c.Planned, c.Waits = spec.Runs, c.Created
 	if spec.Replay == "" && spec.Scenario == nil && spec.Script == nil {
 		c.Planned += spec.Clean
 	}
@@ -101,6 +101,9 @@ func (s *Service) stop(id string, why error) bool {
 }
 
 func (s *Service) runCampaign(ctx context.Context, j *job) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	spec := j.c.Spec
 	base, dir, err := s.load(spec)
 	if err != nil {

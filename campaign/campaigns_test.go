@@ -309,6 +309,37 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// TestABudgetDoesNotRunInTheQueue, nor while there is no daemon.
+func TestABudgetDoesNotRunInTheQueue(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
+		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}, wake: make(chan struct{}, 1)}
+	since := time.Now().Add(-time.Hour)
+	for _, c := range []model.Campaign{
+		{ID: "c-1", State: model.CampaignQueued, Created: since, Waits: since, Spec: model.CampaignSpec{Target: "nosuch"}},
+		{ID: "c-2", State: model.CampaignRunning, Created: since.Add(-time.Hour), Waits: since, Spec: model.CampaignSpec{Target: "nosuch"}},
+	} {
+		if err := s.store.PutCampaign(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.resume(); err != nil || len(s.queue) != 2 {
+		t.Fatalf("%d are queued, %v", len(s.queue), err)
+	}
+	for _, j := range s.queue {
+		s.execute(j)
+		if c, err := s.store.GetCampaign(j.c.ID); err != nil || c.State != model.CampaignFailed || !c.Waits.IsZero() || c.Idle < time.Hour || c.Idle > 2*time.Hour {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+	closing := &job{c: model.Campaign{ID: "c-3"}}
+	closing.ctx, closing.cancel = context.WithCancelCause(t.Context())
+	closing.cancel(errClosing)
+	s.execute(closing)
+	if c, err := s.store.GetCampaign("c-3"); err != nil || c.State != model.CampaignRunning || c.Waits.IsZero() {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // A paused campaign leaves its turn to the next one, stays paused over a restart of the
 // daemon, and is resumed with the time between not counted; or it is cancelled.
 func TestAPausedCampaignIsResumed(t *testing.T) {

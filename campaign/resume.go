@@ -91,6 +91,7 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 	if !c.Ended.IsZero() {
 		c.Idle += time.Since(c.Ended)
 	}
+	c.Waits = time.Now()
 	c.State, c.Reason, c.Ended, c.Running, c.Doing = model.CampaignQueued, "", time.Time{}, nil, nil
 	if err := s.putCampaign(c); err != nil { // the disk is full still, say
 		return c, err

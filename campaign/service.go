@@ -361,7 +361,10 @@ func (s *Service) loop(ctx context.Context) {
 }
 
 func (s *Service) execute(j *job) {
-	s.update(j, func(c *model.Campaign) { c.State = model.CampaignRunning })
+	s.update(j, func(c *model.Campaign) {
+		c.State = model.CampaignRunning
+		endWait(c)
+	})
 	s.tell("campaign", j.c.ID, string(model.CampaignRunning), "campaign "+j.c.ID+" started")
 	err := s.tryCampaign(j)
 	for wait := firstWait; s.waitsForRoom(j, err); wait = min(2*wait, longestWait) {
@@ -374,10 +377,18 @@ func (s *Service) execute(j *job) {
 			wait = firstWait
 		}
 	}
-	if errors.Is(err, errClosing) {
-		return // stays running in the store: the next daemon goes on with it
+	if errors.Is(err, errClosing) { // it stays running in the store: the next daemon goes on with it
+		s.update(j, func(c *model.Campaign) { c.Waits = time.Now() })
+		return
 	}
 	s.ended(j, err)
+}
+
+// endWait books the time for which a campaign waited.
+func endWait(c *model.Campaign) {
+	if !c.Waits.IsZero() {
+		c.Idle, c.Waits = c.Idle+time.Since(c.Waits), time.Time{}
+	}
 }
 
 func (s *Service) tryCampaign(j *job) (err error) {
@@ -398,6 +409,7 @@ func (s *Service) ended(j *job, err error) {
 		if j.cancelled && errors.Is(err, errPaused) {
 			err = errCancelled
 		}
+		endWait(c) // it may end in the queue
 		c.Ended, c.Running, c.Doing = time.Now(), nil, nil
 		switch {
 		case err == nil:

@@ -461,7 +461,10 @@ type Campaign struct {
 	Hint     string        `json:"hint,omitempty"`   // what more clean runs may bring, once some were mined
 	Created  time.Time     `json:"created"`
 	Ended    time.Time     `json:"ended,omitzero"`
-	Idle     time.Duration `json:"idle,omitempty"` // between its failures and when it was resumed
+	// Idle is how long it was queued, paused, failed or without a daemon: its budget does not count
+	// that. Waits is since when it is so; zero: it is under way, or its end says since when.
+	Idle     time.Duration `json:"idle,omitempty"`
+	Waits    time.Time     `json:"waits,omitzero"`
 	Done     int           `json:"done"`           // runs finished, clean ones included
 	Planned  int           `json:"planned"`        // bound on Done
 	Findings int           `json:"findings"`

@@ -111,7 +111,7 @@ func (f *runnerFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	service, err := campaign.Open(campaign.Config{RunsDir: f.dir, ControllerAddr: f.openflow, Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: f.switches.role == roleEqual,
+	service, err := campaign.Open(campaign.Config{RunsDir: filepath.Join(f.dir, campaign.UnderWay), ControllerAddr: f.openflow, Testbed: tb, TLS: tlsConf, Allowed: datapaths, Equal: f.switches.role == roleEqual,
 		Binary: exe, BinDir: filepath.Dir(exe), Metrics: api.NewMetrics(version, nil), Log: conf.Log, Version: version, InProcess: true, Scripts: script.Files{}})
 	if err != nil {
 		return err

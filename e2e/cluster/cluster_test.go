@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"netsplit/api/wire"
+	"netsplit/campaign"
 	"netsplit/e2e/harness"
 	"netsplit/model"
 )
@@ -173,7 +174,7 @@ steps:
 		if r := p.Wait(t, time.Minute); r.Code != 0 {
 			t.Errorf("runner %s: %s", name, r)
 		}
-		if left, err := filepath.Glob(filepath.Join(e.dir, "runner-"+name, "c-*", "*")); err != nil || len(left) > 0 {
+		if left, err := filepath.Glob(filepath.Join(e.dir, "runner-"+name, campaign.UnderWay, "c-*", "*")); err != nil || len(left) > 0 {
 			t.Errorf("runner %s keeps %v, %v", name, left, err)
 		}
 	}
