@@ -57,7 +57,9 @@ func (c ListenConfig) check() (*net.TCPAddr, error) {
 	}
 	beyond := !tcp.IP.IsLoopback()
 	switch {
-	case c.Insecure && (!beyond || c.Cert != ""):
+	case c.Insecure && c.Cert != "":
+		return nil, errors.New("api: --insecure means plain HTTP: leave it out, or --api-cert and --api-key")
+	case c.Insecure && !beyond:
 		return nil, fmt.Errorf("api: --insecure is for addresses other than loopback: leave it out for %s", c.Addr)
 	case (c.Cert == "") != (c.Key == ""):
 		return nil, errors.New("api: --api-cert and --api-key go together")

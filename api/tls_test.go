@@ -41,6 +41,7 @@ func TestListen(t *testing.T) {
 		{api.ListenConfig{Addr: "192.0.2.1:0"}, []string{"refusing plain HTTP"}},
 		{api.ListenConfig{Addr: "192.0.2.1:0", Insecure: true}, []string{"no address"}},
 		{api.ListenConfig{Addr: "127.0.0.1:0", Insecure: true}, []string{"leave it out"}},
+		{api.ListenConfig{Addr: "192.0.2.1:0", Insecure: true, Cert: "x", Key: "y"}, []string{"--insecure means plain HTTP", "--api-cert"}},
 		{api.ListenConfig{Addr: "127.0.0.1:0", Cert: "x"}, []string{"go together"}},
 		{api.ListenConfig{Addr: "127.0.0.1:0", Cert: "x", Key: "y"}, []string{"certificate of the API", "open x"}},
 	} {

@@ -9,7 +9,7 @@ import (
 	"netsplit/model"
 )
 
-// maxEvents of the daemon's log are kept for readers that resume.
+// maxEvents of the daemon's log are kept for readers that resume, and up to a tenth more.
 const maxEvents = 10000
 
 // tell enters a change, as one line, into the daemon's log and wakes its readers.
@@ -18,7 +18,7 @@ func (s *Service) tell(kind, id, state, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, model.ServiceEvent{Num: s.lastEvent() + 1, At: time.Now().UTC(), Kind: kind, ID: id, State: state, Text: text})
-	if len(s.events) > maxEvents {
+	if len(s.events) >= maxEvents+maxEvents/10 { // not at each event
 		s.events = slices.Clone(s.events[len(s.events)-maxEvents:])
 	}
 	for c := range s.subs {

@@ -60,8 +60,12 @@ func (s *Service) PutSchedule(ctx context.Context, c model.Schedule) (_ model.Sc
 	switch {
 	case errors.Is(err, model.ErrNotFound):
 		c.Created, created = now, true
-		if list, err := s.store.ListSchedules(); err != nil || len(list) >= maxSchedules {
-			return c, false, errors.Join(err, fmt.Errorf("%w: there are %d schedules, and no more are kept: delete some", model.ErrConflict, len(list)))
+		list, err := s.store.ListSchedules()
+		if err != nil {
+			return c, false, err
+		}
+		if len(list) >= maxSchedules {
+			return c, false, fmt.Errorf("%w: there are %d schedules, and no more are kept: delete some", model.ErrConflict, len(list))
 		}
 	case err != nil:
 		return c, false, err

@@ -30,9 +30,10 @@ type outbox struct {
 	writing bool  // run writes what it took out of queued
 	err     error // set once; nothing is queued any more
 	wake    chan struct{}
+	giveUp  func() // ends a write that waits
 }
 
-func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 1)} }
+func newOutbox(giveUp func()) *outbox { return &outbox{wake: make(chan struct{}, 1), giveUp: giveUp} }
 
 // append lets f append bytes to the queue and wakes the writer. What f appends
 // goes out in one piece; if f fails nothing of it does.
@@ -55,6 +56,7 @@ func (o *outbox) append(f func(b []byte) ([]byte, error)) error {
 func (o *outbox) room() error {
 	if o.err == nil && len(o.queued) > maxQueued {
 		o.err = errQueueFull
+		o.giveUp()
 		o.signal()
 	}
 	return o.err
@@ -121,15 +123,16 @@ func tryWriter(conn any) func(b []byte) int {
 	}
 }
 
-// close makes every later append fail with err and ends the writer once what
-// is queued was written.
-func (o *outbox) close(err error) {
+// close makes every later append fail with err, if it has no error yet, and ends the writer
+// once what is queued was written. It returns the error.
+func (o *outbox) close(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err == nil {
 		o.err = err
 	}
 	o.signal()
+	return o.err
 }
 
 // run writes to w until the outbox is closed or a write fails; it returns why.
@@ -143,8 +146,7 @@ func (o *outbox) run(w io.Writer) error {
 		o.mu.Unlock()
 		if len(b) > 0 {
 			if _, werr := w.Write(b); werr != nil {
-				o.close(werr)
-				return werr
+				return o.close(werr)
 			}
 			o.mu.Lock()
 			o.writing = false

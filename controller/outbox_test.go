@@ -29,7 +29,7 @@ func woken(o *outbox) bool {
 }
 
 func TestCorkedOutboxWakesNobody(t *testing.T) {
-	o := newOutbox()
+	o := newOutbox(func() {})
 	o.cork()
 	put(t, o, 1)
 	if woken(o) {
@@ -54,7 +54,7 @@ func TestCorkedOutboxWakesNobody(t *testing.T) {
 }
 
 func TestCorkHasALimit(t *testing.T) {
-	o := newOutbox()
+	o := newOutbox(func() {})
 	o.cork()
 	if err := o.append(func(b []byte) ([]byte, error) { return append(b, make([]byte, corkLimit)...), nil }); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestCorkHasALimit(t *testing.T) {
 	if !woken(o) {
 		t.Error("much is queued and nobody sends it")
 	}
-	o = newOutbox()
+	o = newOutbox(func() {})
 	o.cork()
 	o.close(errors.New("over"))
 	if !woken(o) {
@@ -71,7 +71,7 @@ func TestCorkHasALimit(t *testing.T) {
 }
 
 func TestUncorkLeavesAWriteUnderWayAlone(t *testing.T) {
-	o := newOutbox()
+	o := newOutbox(func() {})
 	o.writing = true
 	o.cork()
 	put(t, o, 1)
@@ -103,7 +103,7 @@ func TestOrderOverASlowSocket(t *testing.T) {
 	_ = ours.(*net.TCPConn).SetWriteBuffer(32 << 10)
 	_ = theirs.(*net.TCPConn).SetReadBuffer(64 << 10)
 
-	o := newOutbox()
+	o := newOutbox(func() {})
 	wrote := make(chan error, 1)
 	go func() { wrote <- o.run(ours) }()
 	const senders, each, size = 3, 3000, 100
@@ -161,5 +161,32 @@ func TestOrderOverASlowSocket(t *testing.T) {
 	o.close(over)
 	if err := <-wrote; !errors.Is(err, over) {
 		t.Error(err)
+	}
+}
+
+// TestASwitchThatDoesNotRead: what would wait without end ends the writer, and says why.
+func TestASwitchThatDoesNotRead(t *testing.T) {
+	ours, theirs := net.Pipe() // nobody reads theirs
+	defer theirs.Close()
+	o := newOutbox(func() { _ = ours.SetWriteDeadline(time.Now()) })
+	wrote := make(chan error, 1)
+	go func() { wrote <- o.run(ours) }()
+	piece := make([]byte, 8<<20)
+	var err error
+	for range 3 * maxQueued / len(piece) {
+		if err = o.append(func(b []byte) ([]byte, error) { return append(b, piece...), nil }); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, errQueueFull) {
+		t.Errorf("%v, want %v", err, errQueueFull)
+	}
+	select {
+	case err := <-wrote:
+		if !errors.Is(err, errQueueFull) {
+			t.Errorf("the writer ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the writer waits for the switch")
 	}
 }

@@ -58,7 +58,7 @@ type Switch struct {
 type registration struct{ Handler }
 
 func newSwitch(c *Controller, conn net.Conn) *Switch {
-	return &Switch{c: c, conn: conn, in: bufio.NewReaderSize(conn, readBuffer), out: newOutbox(),
+	return &Switch{c: c, conn: conn, in: bufio.NewReaderSize(conn, readBuffer), out: newOutbox(func() { _ = conn.SetWriteDeadline(time.Now()) }),
 		waiting: map[uint32]*request{}, over: make(chan struct{}), reads: make(chan struct{}), gone: make(chan struct{})}
 }
 

@@ -47,6 +47,8 @@ const (
 	liftLimit = 2 * time.Second
 	// arrival is time enough for a packet that passes to arrive.
 	arrival = 10 * time.Millisecond
+	// retryEvery is the pause before another try of a proof.
+	retryEvery = 20 * time.Millisecond
 	// pollEvery is the pause between two looks at a counter.
 	pollEvery = 5 * time.Millisecond
 )
@@ -68,6 +70,7 @@ func (c *Cut) Prove(ctx context.Context) (time.Time, error) {
 		if why.saw(ctx, errors.Join(hindered, err)); ctx.Err() != nil {
 			return time.Time{}, fmt.Errorf("not proved within %v: %w", proofLimit, why.is)
 		}
+		_ = pause(ctx, retryEvery) // its end is seen above
 	}
 }
 

@@ -3,9 +3,11 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 
 	"netsplit/model"
@@ -44,5 +46,5 @@ func (c *Client) Events(ctx context.Context, begun func(), f func(model.ServiceE
 	if ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("client: the event stream ended: %w", lines.Err())
+	return fmt.Errorf("client: the event stream ended: %w", cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
 }

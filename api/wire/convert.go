@@ -321,6 +321,9 @@ func All[A, B any](in []A, f func(A) B) []B { return each(in, f) }
 func rolesOf(all []model.RoleHolders) map[string]string {
 	var out map[string]string
 	for _, r := range all {
+		if len(r.Have) == 0 { // no run of netsplit records that
+			continue
+		}
 		if out == nil {
 			out = map[string]string{}
 		}

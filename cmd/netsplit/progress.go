@@ -30,6 +30,7 @@ func (p *progressFlags) register(f *pflag.FlagSet) {
 type progress struct {
 	w        io.Writer
 	redraw   bool
+	columns  func() int // of the terminal, 0: unknown; nil: it is none
 	silent   bool
 	began    time.Time
 	seen     map[string]bool        // finished runs told
@@ -47,6 +48,10 @@ func (p progressFlags) progress(w io.Writer, began time.Time) *progress {
 	out := &progress{w: w, began: began, seen: map[string]bool{}, warned: map[model.Warning]bool{}, silent: p.mode == "none", last: began}
 	if f, ok := w.(*os.File); ok && p.mode == "auto" && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" {
 		out.redraw = term.IsTerminal(int(f.Fd()))
+		out.columns = func() int {
+			n, _, _ := term.GetSize(int(f.Fd()))
+			return n
+		}
 	}
 	return out
 }
@@ -64,6 +69,18 @@ func (p *progress) clear() {
 		fmt.Fprintf(p.w, "\r%s\r", strings.Repeat(" ", p.width))
 		p.width = 0
 	}
+}
+
+// fitting is a line that does not wrap: what wraps cannot be overwritten.
+func (p *progress) fitting(line string) string {
+	if p.columns == nil {
+		return line
+	}
+	columns := p.columns()
+	if r := []rune(line); columns > 1 && len(r) >= columns {
+		return string(r[:columns-2]) + "…"
+	}
+	return line
 }
 
 // update tells what is new.
@@ -92,6 +109,7 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 	switch {
 	case p.redraw:
 		p.clear()
+		line = p.fitting(line)
 		p.width = len([]rune(line))
 		fmt.Fprintf(p.w, "\r%s", line)
 	case time.Since(p.last) >= 30*time.Second:

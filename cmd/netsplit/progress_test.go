@@ -191,6 +191,22 @@ func TestProgressWarns(t *testing.T) {
 	}
 }
 
+// TestTheStatusLineDoesNotWrap: a line that did could not be overwritten.
+func TestTheStatusLineDoesNotWrap(t *testing.T) {
+	var out bytes.Buffer
+	p := progressFlags{mode: "auto"}.progress(&out, time.Now())
+	if long := strings.Repeat("é", 200); p.fitting(long) != long {
+		t.Error("a line that is no terminal's was cut")
+	}
+	for _, columns := range []int{0, 1, 2, 80, 300} {
+		p.columns = func() int { return columns }
+		got := []rune(p.fitting(strings.Repeat("é", 200)))
+		if want := columns - 1; columns > 1 && columns < 200 && (len(got) != want || got[want-1] != '…') || (columns < 2 || columns > 200) && len(got) != 200 {
+			t.Errorf("%d columns: %d runes", columns, len(got))
+		}
+	}
+}
+
 // TestRunsThatWereCutShort do not count as done: they hide no other, and have no verdict.
 func TestRunsThatWereCutShort(t *testing.T) {
 	row := func(id string, short bool) wire.RunRow {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -242,23 +243,23 @@ func playScript(c *cobra.Command, path string, o scriptFlags) (err error) {
 // repeatOf is the command that plays a script again as this one does: elsewhere, or
 // by other flags, it would be another test.
 func repeatOf(f *pflag.FlagSet, path string, set map[string]string) string {
-	words := []string{"netsplit script run", path}
+	words := []string{"netsplit", "script", "run", path}
 	f.Visit(func(g *pflag.Flag) {
 		switch g.Name {
 		case "times", "quiet": // how often, and what is printed
 		case "set":
 			for _, k := range slices.Sorted(maps.Keys(set)) {
-				words = append(words, fmt.Sprintf("--set %s=%s", k, set[k]))
+				words = append(words, "--set", k+"="+set[k])
 			}
 		default:
 			value := g.Value.String()
 			if list, ok := g.Value.(pflag.SliceValue); ok {
 				value = strings.Join(list.GetSlice(), ",")
 			}
-			words = append(words, "--"+g.Name+" "+value)
+			words = append(words, "--"+g.Name, value)
 		}
 	})
-	return strings.Join(words, " ")
+	return shellquote.Join(words...)
 }
 
 func summariseScript(c *cobra.Command, f *script.File, cfg script.Config, r script.Result, times int) error {

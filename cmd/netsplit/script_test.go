@@ -19,8 +19,9 @@ func TestTheCommandThatPlaysAScriptAgainIsTheOneThatDid(t *testing.T) {
 		"netsplit script run a.yaml":                                            {"-n", "3", "-q"},
 		"netsplit script run a.yaml --seed 7 --set mode=x --set rate=2":         {"--set", "rate=2", "--set", "mode=x", "--seed", "7"},
 		"netsplit script run a.yaml --role equal --testbed rack.yaml":           {"--testbed", "rack.yaml", "--role", "equal"},
-		"netsplit script run a.yaml --openflow [::1]:6653 --testbed rack.yaml":  {"--testbed", "rack.yaml", "--openflow", "[::1]:6653"},
+		`netsplit script run a.yaml --openflow \[::1]:6653 --testbed rack.yaml`: {"--testbed", "rack.yaml", "--openflow", "[::1]:6653"},
 		"netsplit script run a.yaml --allowed-datapath 1,2 --testbed rack.yaml": {"--testbed", "rack.yaml", "--allowed-datapath", "1,2"},
+		"netsplit script run a.yaml --set 'text=a b'":                           {"--set", "text=a b"},
 		"netsplit script run a.yaml --target other/target.yaml":                 {"--target", "other/target.yaml"},
 		"netsplit script run a.yaml --tls-ca ca.pem --tls-cert c.pem":           {"--tls-cert", "c.pem", "--tls-ca", "ca.pem"},
 	} {

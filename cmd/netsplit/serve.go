@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -107,10 +108,7 @@ func (d *daemon) serve(ctx context.Context, lns ...net.Listener) error {
 	h := api.New(api.Config{Service: d.service, Metrics: d.metrics, Keys: d.service.Keys(), Access: d.access,
 		AllowedHosts: d.allowed, Version: version, Log: d.log})
 	err := api.Serve(ctx, h, lns...)
-	if cerr := d.service.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return errors.Join(err, d.service.Close())
 }
 
 // gateHelp explains --gate.

@@ -10,10 +10,10 @@ import (
 	"netsplit/e2e/harness"
 )
 
-// TestBackSoonAfterKill: the switch of a lab that a daemon was given as its testbed
-// comes back within about a second of the next daemon, not in the 8 s that Open
-// vSwitch may wait. What is tested is the setting that does it; times are logged.
-func TestBackSoonAfterKill(t *testing.T) {
+// TestALabsSwitchIsToldToComeBackSoon, within about a second of the next daemon and not in the
+// 8 s that Open vSwitch may wait, if a daemon was given the lab as its testbed. Times are
+// logged.
+func TestALabsSwitchIsToldToComeBackSoon(t *testing.T) {
 	harness.LeavesNothing(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "lab.yaml")

@@ -80,7 +80,7 @@ func runLinearizable(r *Record, s settings) outcome {
 		case slices.Contains(cas, c.f):
 			old, next, ok := strings.Cut(c.value, ">")
 			if !ok {
-				out.unknown = fmt.Sprintf("%s of %q: want the value old>new", c.f, c.value)
+				out.unknown = and(out.unknown, fmt.Sprintf("%s of %q: want the value old>new", c.f, c.value))
 				continue
 			}
 			op.kind, op.old, op.new = 'c', old, next
@@ -126,7 +126,7 @@ func runLinearizable(r *Record, s settings) outcome {
 	slices.SortStableFunc(keys, func(a, b string) int { return len(byKey[a]) - len(byKey[b]) })
 	for _, key := range keys {
 		if open[key] > s.count("most") {
-			out.unknown = fmt.Sprintf("%d writes of %s have no answer, more than %s: its history is not searched", open[key], key, s["most"])
+			out.unknown = and(out.unknown, fmt.Sprintf("%d writes of %s have no answer, more than %s: its history is not searched", open[key], key, s["most"]))
 			continue
 		}
 		fits, decided := left.fits(byKey[key])

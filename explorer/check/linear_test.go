@@ -195,6 +195,26 @@ func overlapping(with map[string]string, writes map[string]int) Record {
 	return r
 }
 
+// TestEachReasonIsKept: no key that could not be searched hides another.
+func TestEachReasonIsKept(t *testing.T) {
+	r := Record{Target: &model.Target{Checks: []model.CheckSpec{{Name: "linearizable", Class: model.Broken, With: map[string]string{"most": "1"}}}}, Bounds: noBounds}
+	p := 0
+	add := func(key, f, value string, types ...model.OpType) {
+		for i, typ := range types {
+			r.History = append(r.History, record.Entry{Workload: "w", Operation: model.Operation{Process: p, Type: typ, F: f, Key: key, Value: value, Time: time.Duration(i+1) * time.Second}})
+		}
+		p++
+	}
+	for _, key := range []string{"a", "b"} {
+		add(key, "write", "1", model.OpInvoke)
+		add(key, "write", "2", model.OpInvoke)
+		add(key, "read", "1", model.OpInvoke, model.OpOK)
+	}
+	if v := Judge(r); v.Value != model.VerdictUnknown || !strings.Contains(v.Reason, "2 writes of a have no answer") || !strings.Contains(v.Reason, "2 writes of b have no answer") {
+		t.Errorf("%+v", v)
+	}
+}
+
 // TestTheSearchEnds: what takes too many steps is neither a pass nor a failure,
 // takes nothing from smaller keys, and is the same in every judgement.
 func TestTheSearchEnds(t *testing.T) {

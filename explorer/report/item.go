@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -170,5 +169,8 @@ func itemWords(r *row) string {
 	if r.count > 1 {
 		s += fmt.Sprintf("; %d of them until %s", r.count, at(r.until))
 	}
-	return cmp.Or(s+"\n"+it.detail, s)
+	if it.detail != "" {
+		s += "\n" + it.detail
+	}
+	return s
 }

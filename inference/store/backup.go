@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -76,6 +77,11 @@ func Restore(backup, path string) (kept string, err error) {
 	check, err := Open(next) // of this netsplit, and whole
 	if err == nil {
 		err = check.Close()
+	}
+	for schema := 1; schema < Schema; schema++ { // the backup is the copy that a migration keeps
+		if rerr := os.Remove(besideOf(next, schema)); !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
 	}
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("%s cannot be restored: %w", backup, err), os.Remove(next))

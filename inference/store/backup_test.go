@@ -57,7 +57,11 @@ func TestBackupAndRestore(t *testing.T) {
 	if kept, err := store.Restore(copied, filepath.Join(dir, "new", "netsplit.db")); err != nil || kept != "" || count(filepath.Join(dir, "new", "netsplit.db")) != 1 {
 		t.Errorf("where none was: %q, %v", kept, err)
 	}
-	left, err := filepath.Glob(filepath.Join(dir, "*.restored"))
+	earlier := old(t, "schema-1-cuts.db.gz")
+	if _, err := store.Restore(earlier, path); err != nil {
+		t.Errorf("of an older netsplit: %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*.restored*"))
 	noErr(t, err)
 	if len(left) > 0 {
 		t.Errorf("left behind: %v", left)

@@ -259,6 +259,33 @@ func TestFileCutShortWhileOpen(t *testing.T) {
 	noErr(t, s.Close())
 }
 
+// TestALongValueCutShortWhileOpen: its last pages are gone, those of the tree are there.
+func TestALongValueCutShortWhileOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "netsplit.db")
+	s, err := store.Open(path)
+	noErr(t, err)
+	long := model.RunMeta{Campaign: "c", Run: "c-r0001", Target: strings.Repeat("x", 64<<10)}
+	noErr(t, s.StartRun(long), s.Close())
+	damaged := 0
+	for size := int64(8192); size < 40*4096; size += 4096 {
+		cut := filepath.Join(t.TempDir(), "cut.db")
+		data, err := os.ReadFile(path)
+		noErr(t, err, os.WriteFile(cut, data, 0o600))
+		s, err := store.Open(cut)
+		noErr(t, err, os.Truncate(cut, size))
+		_, err = s.UnfinishedRuns()
+		if errors.Is(err, model.ErrDamaged) {
+			damaged++
+		} else if err != nil {
+			t.Errorf("cut to %d: %v", size, err)
+		}
+		noErr(t, s.Close())
+	}
+	if damaged < 16 {
+		t.Errorf("%d of 38 were found damaged, fewer than the value has pages", damaged)
+	}
+}
+
 func TestForeignAndNewerFiles(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.db")

@@ -17,7 +17,7 @@ func migrate(f *boltFile, schema int) error {
 	if schema == Schema {
 		return nil
 	}
-	beside := fmt.Sprintf("%s.schema-%d", f.path, schema)
+	beside := besideOf(f.path, schema)
 	if err := f.copyTo(beside); err != nil {
 		return fmt.Errorf("store %s: it is of an older netsplit and must be copied before it is migrated: make room for %s: %w", f.path, beside, err)
 	}
@@ -43,6 +43,9 @@ func migrate(f *boltFile, schema int) error {
 	}
 	return nil
 }
+
+// besideOf is where migrate keeps a store of an older schema.
+func besideOf(path string, schema int) string { return fmt.Sprintf("%s.schema-%d", path, schema) }
 
 // indexRows makes the rows of lists and the index of cuts (schema 2).
 func indexRows(x *Tx) error {

@@ -118,6 +118,9 @@ type idempotencyKey struct {
 	Response []byte    `json:"response,omitempty"` // nil: not answered yet
 }
 
+// keysLookedAt are the keys that a claim looks at on either way, to remove those that expired.
+const keysLookedAt = 16
+
 // ClaimKey remembers that a request with this idempotency key and hash is
 // being served. If the key is known already and younger than KeyLife, fresh is
 // false and the hash of the earlier request and its response (nil while it is
@@ -135,13 +138,18 @@ func (x *Tx) ClaimKey(k, hash string, now time.Time) (oldHash string, response [
 			return old.Hash, old.Response, false, nil
 		}
 	}
+	// Those that expired go little by little, from this key on and from the first one.
 	var expired [][]byte
-	x.t.scan(bucketKeys, nil, nil, false, func(bk, v []byte) bool {
-		if old, err := decode[idempotencyKey](v); err == nil && now.Sub(old.Created) >= KeyLife {
-			expired = append(expired, append([]byte{}, bk...))
-		}
-		return len(expired) < 1000
-	})
+	for _, from := range [][]byte{key(k), nil} {
+		looked := 0
+		x.t.scan(bucketKeys, nil, from, false, func(bk, v []byte) bool {
+			if old, err := decode[idempotencyKey](v); err == nil && now.Sub(old.Created) >= KeyLife {
+				expired = append(expired, append([]byte{}, bk...))
+			}
+			looked++
+			return looked < keysLookedAt
+		})
+	}
 	for _, bk := range expired {
 		if err := x.t.delete(bucketKeys, bk); err != nil {
 			return "", nil, false, err

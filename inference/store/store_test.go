@@ -373,6 +373,25 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
+// TestOldKeysGo little by little: as many claims as there were forget all of them.
+func TestOldKeysGo(t *testing.T) {
+	s := opened(t)
+	const n = 300
+	for i := range n {
+		_, _, _, err := s.ClaimKey(fmt.Sprintf("old-%03d", i), "h", t0)
+		noErr(t, err)
+	}
+	for i := range n / 10 {
+		_, _, _, err := s.ClaimKey(fmt.Sprintf("new-%03d", i), "h", t0.Add(48*time.Hour))
+		noErr(t, err)
+	}
+	for i := range n {
+		if err := s.FinishKey(fmt.Sprintf("old-%03d", i), nil); !errors.Is(err, model.ErrNotFound) {
+			t.Fatalf("key %d is still there: %v", i, err)
+		}
+	}
+}
+
 func TestUpdateIsAllOrNothing(t *testing.T) {
 	s := opened(t)
 	noErr(t, s.PutCampaign(campaign(1)))

@@ -71,8 +71,8 @@ var Tables = []Table{
 	}, []string{"n"}},
 	{"point", "the profile: where something could fail, each point once after each step; none in records of earlier versions", []Column{
 		num, since, {"step", integer, "place in the scenario of the step that had begun last; 0: none"}, {"side", text, "`send`, `receive` or `file`"}, {"host", text, "where it could fail"}, {"peer", text, "the other end of the message"},
-		{"type", text, "of the message or of the file operation"}, {"port", integer, "port of the target's protocol"}, {"after", text, "type of the last message that was delivered to the host before"},
-		{"number", integer, "which of equal points it is, from 1; 3 stands for all later ones"}, {"stage", text, "part of the target's protocol"}, {"beyond", integer, "1: no fault began any more"},
+		{"type", text, "of the message or of the file operation"}, {"port", integer, "port of the target's protocol"}, {"after", text, "type of the message that the host received last before the point"},
+		{"number", integer, "key `nth`: which of equal points it is, from 1; 3 stands for all later ones"}, {"stage", text, "part of the target's protocol"}, {"beyond", integer, "1: no fault began any more"},
 	}, []string{"n", "step"}},
 	{"node", "what was done to processes, and how they ended", []Column{
 		{"n", integer, "number of the event; of first starts, and in records of earlier versions of exits: of the last event before it"}, since, {"host", text, ""}, {"process", text, ""},

@@ -74,13 +74,15 @@ func round(ctx context.Context, g model.GatePort) (time.Duration, error) {
 		return 0, err
 	}
 	whole := false
-	_ = port.Read(ctx, func(_ time.Time, vid uint16, b []byte) {
+	err = port.Read(ctx, func(_ time.Time, vid uint16, b []byte) {
 		if vid == flowrules.GateFence && isTrial(b, n) {
 			took, whole = time.Since(began), len(b) == 1514
 			cancel()
 		}
 	})
 	switch {
+	case took == 0 && err != nil && ctx.Err() == nil:
+		return 0, err
 	case took == 0:
 		return 0, fmt.Errorf("a full frame with a tag was sent out of %s and did not come back within %v: is it cabled to port %v, with an MTU of 1504 or more at both ends?", g.Interface, crossing, g.Port)
 	case !whole:
@@ -110,16 +112,21 @@ func (p *patient) mirrorPort(ctx context.Context) {
 		rctx, cancel := context.WithTimeout(ctx, crossing)
 		const n = 2
 		came := false
-		if err := p.sw.PacketOut(of13.PortController, frame(n, 1514), of13.PortNo(m.Port.Number)); err == nil {
-			_ = r.Read(rctx, func(_ time.Time, b []byte) {
+		if err = p.sw.PacketOut(of13.PortController, frame(n, 1514), of13.PortNo(m.Port.Number)); err == nil {
+			err = r.Read(rctx, func(_ time.Time, b []byte) {
 				if isTrial(b, n) {
 					came = true
 					cancel()
 				}
 			})
 		}
+		broken := err != nil && rctx.Err() == nil
 		cancel()
 		_ = r.Close()
+		if !came && broken {
+			fail(err.Error())
+			continue
+		}
 		if !came {
 			fail(fmt.Sprintf("a full frame sent out of port %v did not come to %s within %v", m.Port, m.Interface, crossing))
 			continue

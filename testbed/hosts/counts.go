@@ -109,7 +109,10 @@ func (h *Hosts) refresh(ctx context.Context, id uint32) (*inForce, error) {
 // it was dropped for.
 func (h *Hosts) book(o *host, dropped map[string]uint64) {
 	for _, r := range o.rules {
-		n := dropped[r.Key()] - o.seen[r.Key()]
+		n, seen := dropped[r.Key()], o.seen[r.Key()]
+		if seen <= n { // or else its rules were made anew, and count from 0
+			n -= seen
+		}
 		if n == 0 {
 			continue
 		}
