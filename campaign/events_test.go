@@ -32,8 +32,8 @@ func TestAReaderIsToldWhatItMissed(t *testing.T) {
 		{"from the last daemon", open(7000, 3), 500, 7001, true},
 		{"from a daemon whose clock was ahead", open(7000, 3), 9000, 7001, true},
 		{"the last of the last daemon", open(7000, 3), 7000, 7001, false},
-		{"fell off", open(7000, maxEvents+5), 7002, 7006, true},
-		{"did not quite fall off", open(7000, maxEvents+5), 7005, 7006, false},
+		{"fell off", open(7000, maxEvents+maxEvents/10+5), 7999, 8001, true},
+		{"did not quite fall off", open(7000, maxEvents+maxEvents/10+5), 8000, 8001, false},
 		{"from the last daemon, and nothing has happened", open(7000, 0), 500, 0, true},
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
