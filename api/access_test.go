@@ -147,6 +147,28 @@ func pageMay(t *testing.T, may string) {
 			t.Errorf("%s with the cookie alone: %d", op, res.StatusCode)
 		}
 	}
+	if may == "start" { // nothing bounds the memory of a program
+		for policies, want := range map[string]int{`{"name":"p.yaml","text":"policy: [prioritised]"}`: 200, `{"name":"p.star","text":"x"}`: 403, `{"name":"p.yaml","text":"x","files":{"a":"x"}}`: 403} {
+			spec := `{"target":"gossip","strategy":"sequences","policies":` + policies + `}`
+			for request, ok := range map[[3]string]int{
+				{"POST", "/v1/campaigns/c-1/points", `{"policies":` + policies + `}`}:                               200,
+				{"POST", "/v1/campaigns", spec}:                                                                     202,
+				{"PUT", "/v1/schedules/s" + fmt.Sprint(len(policies)), `{"cron":"@daily","campaign":` + spec + `}`}: 201,
+			} {
+				if want == 403 {
+					expect(t, srv, 403, request[0], request[1], request[2], bearer)
+					ok = 0
+				}
+				who := bearer
+				if ok == 0 {
+					who = "Authorization: Bearer " + token
+				}
+				if res, body := do(t, srv, request[0], request[1], request[2], who); res.StatusCode == 403 || ok > 0 && res.StatusCode != ok {
+					t.Errorf("%v: %d %s", request, res.StatusCode, body)
+				}
+			}
+		}
+	}
 	now = now.Add(13 * time.Hour)
 	expect(t, srv, 401, "POST", "/v1/reset", "", bearer)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"path"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -16,12 +17,22 @@ import (
 	"github.com/gorilla/mux"
 
 	"netsplit/api/trust"
+	"netsplit/api/wire"
 )
 
 type trustKey struct{}
 
 // trusted reports whether the request showed a credential.
 func trusted(ctx context.Context) bool { return ctx.Value(trustKey{}) != nil }
+
+// mayPrune refuses a starter's policies in Starlark: nothing bounds the memory that one takes,
+// and a campaign takes it again after a restart.
+func mayPrune(ctx context.Context, p *wire.PolicyFile) error {
+	if ctx.Value(trustKey{}) == starter && p != nil && (len(p.Files) > 0 || path.Ext(p.Name) == ".star") {
+		return newProblem(http.StatusForbidden, "A page may send named policies, not programs in Starlark. Use the command line as the daemon's own user, or the full token (serve --token-file).")
+	}
+	return nil
+}
 
 // Paths of probes, which need no credential; without one they say yes or no alone.
 const (
@@ -77,7 +88,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			writeProblem(w, http.StatusForbidden, "A page may start, schedule, pause, resume and cancel campaigns, try policies, heal, and write notes, and nothing else. Use the command line as the daemon's own user, or the full token (serve --token-file).")
 			return
 		case may != nobody:
-			r = r.WithContext(context.WithValue(r.Context(), trustKey{}, true))
+			r = r.WithContext(context.WithValue(r.Context(), trustKey{}, may))
 		}
 		inner.ServeHTTP(w, r)
 	})

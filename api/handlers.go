@@ -96,6 +96,9 @@ func (s *server) createCampaign(ctx context.Context, in *createCampaignInput) (*
 		return nil, newProblem(http.StatusUnprocessableEntity, "Name the target, a run to replay, or a script.",
 			&huma.ErrorDetail{Location: "body.target", Message: "required unless replay or script is set"})
 	}
+	if err := mayPrune(ctx, in.Body.Policies); err != nil {
+		return nil, err
+	}
 	c, err := once(s, in.RetryHeaders, "create-campaign", in.Body, func() (wire.Campaign, error) {
 		spec, err := in.Body.Model()
 		if err != nil {

@@ -53,6 +53,9 @@ func (s *server) tryPolicies(ctx context.Context, in *struct {
 	IDParam
 	Body wire.PointsQuery
 }) (*body[wire.FaultPoints], error) {
+	if err := mayPrune(ctx, in.Body.Policies); err != nil {
+		return nil, err
+	}
 	return s.points(ctx, in.ID, in.Body.Model())
 }
 

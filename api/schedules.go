@@ -50,6 +50,9 @@ type scheduleOutput struct {
 }
 
 func (s *server) putSchedule(ctx context.Context, in *putScheduleInput) (*scheduleOutput, error) {
+	if err := mayPrune(ctx, in.Body.Campaign.Policies); err != nil {
+		return nil, err
+	}
 	c, err := in.Body.Model(in.Name)
 	if err != nil {
 		return nil, fromService(err)
