@@ -214,12 +214,12 @@ func (a *Access) of(r *http.Request) level {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if auth := r.Header.Get("Authorization"); auth != "" {
-		scheme, specified, _ := strings.Cut(auth, " ")
-		specified = strings.TrimSpace(specified)
-		got := secretOf(specified)
+		scheme, given, _ := strings.Cut(auth, " ")
+		given = strings.TrimSpace(given)
+		got := secretOf(given)
 		// All are compared always: how long it takes tells nothing.
 		full, read := a.token.is(got), a.read.is(got)
-		operate, start := a.controls[operator].has(specified, a.clock()), a.controls[starter].has(specified, a.clock())
+		operate, start := a.controls[operator].has(given, a.clock()), a.controls[starter].has(given, a.clock())
 		switch {
 		case !strings.EqualFold(scheme, "Bearer"):
 			return nobody

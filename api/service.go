@@ -140,8 +140,7 @@ type Service interface {
 	// Events sends the events after the given number, past ones first, or with
 	// model.EventsFromNow those that come, and closes the
 	// channel when ctx ends. In place of events that are no longer kept it sends one of
-	// kind events and state missed. If a reader is too slow, it closes the channel
-	// early; the reader then resumes by number.
+	// kind events and state missed.
 	Events(ctx context.Context, after uint64) (<-chan model.ServiceEvent, error)
 }
 

@@ -47,12 +47,12 @@ func (sw *Switch) handshake() error {
 		if b, err = sw.next(last); err != nil {
 			return sw.late("features reply", err)
 		}
-		if m, _, err = of13.Parse(b); err != nil {
+		var xid uint32
+		if m, xid, err = of13.Parse(b); err != nil {
 			return sw.reject(b, err)
 		}
 		switch m := m.(type) {
 		case *of13.EchoRequest:
-			_, xid, _ := of13.Parse(b)
 			if err := sw.reply(&of13.EchoReply{Data: m.Data}, xid); err != nil {
 				return err
 			}

@@ -407,12 +407,12 @@ func (e *Engine) byClass(x *step, p *model.HeldPacket) (uint64, string, *model.C
 				e.noted[c] = true
 				e.res.Classes = append(e.res.Classes, c)
 			}
-			requested := x.terms.class(c)
+			class := x.terms.class(c)
 			switch {
 			case !e.passed(&x.Until, x.res.Began):
-			case x.Until.Unseen != nil && !x.seen[requested]:
+			case x.Until.Unseen != nil && !x.seen[class]:
 				return num, model.ReasonNewClass, &c
-			case x.Until.Class != nil && requested == *x.Until.Class:
+			case x.Until.Class != nil && class == *x.Until.Class:
 				return num, model.ReasonHealClass, &c
 			}
 		}

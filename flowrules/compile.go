@@ -78,7 +78,7 @@ func newCompiler(in Input) (*compiler, error) {
 		return nil, err
 	}
 	if need := MetersFor(len(c.local()), len(c.hosts)-len(c.local())); in.TopMeter != 0 && uint64(in.TopMeter) < uint64(need) {
-		return nil, fmt.Errorf("flow rules: meters go up to %d, %d hosts, of %d, need %d: cut by rules alone", in.TopMeter, len(c.local()), len(c.hosts), need)
+		return nil, fmt.Errorf("flow rules: the switch's highest meter is %d, and %d hosts of %d need %d meters: write cuts: rules in the testbed file", in.TopMeter, len(c.local()), len(c.hosts), need)
 	}
 	return c, c.partitions()
 }

@@ -138,8 +138,8 @@ func Isolate(host NodeID, all []NodeID, e Effect) Partition {
 // groupsOf says how many groups a resolved shape has, 0 for two or more, and what
 // a person gives it.
 var groupsOf = map[Shape]struct {
-	resolved  int
-	specified string
+	resolved int
+	given    string
 }{
 	Partial:   {2, "two groups of hosts"},
 	Simplex:   {2, "two groups of hosts, the one that sends and the one that receives"},
@@ -151,7 +151,7 @@ var groupsOf = map[Shape]struct {
 }
 
 // Takes says which groups a person gives a partition of the shape.
-func (s Shape) Takes() string { return groupsOf[s].specified }
+func (s Shape) Takes() string { return groupsOf[s].given }
 
 // Validate checks a resolved partition against the hosts that it is of: it fits
 // them, and where its shape places every host none is left out. The error says
@@ -187,7 +187,7 @@ func (p Partition) Fits(hosts []NodeID) error {
 	case takes.resolved == 0 && n < 2:
 		return fmt.Errorf("partition: %d group(s): name at least two groups of hosts", n)
 	case takes.resolved > 0 && n != takes.resolved:
-		return fmt.Errorf("partition: %s takes %s, not %d", p.Shape, takes.specified, n)
+		return fmt.Errorf("partition: %s takes %s, not %d", p.Shape, takes.given, n)
 	}
 	in := map[NodeID]int{}
 	for i, g := range p.Groups {

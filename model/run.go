@@ -465,8 +465,8 @@ type Campaign struct {
 	// that. Waits is since when it is so; zero: it is under way, or its end says since when.
 	Idle     time.Duration `json:"idle,omitempty"`
 	Waits    time.Time     `json:"waits,omitzero"`
-	Done     int           `json:"done"`           // runs finished, clean ones included
-	Planned  int           `json:"planned"`        // bound on Done
+	Done     int           `json:"done"`    // runs finished, clean ones included
+	Planned  int           `json:"planned"` // bound on Done
 	Findings int           `json:"findings"`
 	// Warnings are the marks of a wrong target file, in the order in which they showed.
 	Warnings []Warning `json:"warnings,omitempty"`

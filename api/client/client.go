@@ -121,8 +121,8 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 	return nil, p
 }
 
-// call sends and decodes. Requests that may be repeated without harm are, if
-// the connection broke: GET, and POST with its idempotency key.
+// call sends and decodes. It repeats a request if the connection broke: a POST with a body has an
+// idempotency key, and all others do no harm twice.
 func call[O any](ctx context.Context, c *Client, method, path string, in any, wait time.Duration) (O, error) {
 	var out O
 	var body []byte

@@ -117,7 +117,7 @@ func (x *Examination) remarks(f *runFiles) {
 
 // verdict tells what failed in a run without any cut: a check or a log pattern
 // that is too strict, a timeout too short, or a bug that needs no partition.
-func (x *Examination) verdict(v model.Verdict, reported bool) {
+func (x *Examination) verdict(v model.Verdict, told bool) {
 	for _, f := range v.Failures {
 		switch {
 		case f.Known != "":
@@ -128,7 +128,7 @@ func (x *Examination) verdict(v model.Verdict, reported bool) {
 			x.problem("check %s failed though nothing was cut: %s", f.Check, f.Summary)
 		}
 	}
-	if v.Value == model.VerdictUnknown && !reported {
+	if v.Value == model.VerdictUnknown && !told {
 		x.problem("the run could not be judged: %s", v.Reason)
 	}
 }

@@ -92,7 +92,7 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 		}
 	}
 	for _, v := range f.target.Variables {
-		reported := map[string]bool{}
+		told := map[string]bool{}
 		for i, src := range v.Sources {
 			u := uses[sourceKey{v.Name, i}]
 			if src.Optional || !v.When.Under(f.target.Args) {
@@ -102,8 +102,8 @@ func (x *Examination) sources(f *runFiles, uses map[sourceKey]sourceUse) {
 			case src.Probe != nil || u.texts > 0:
 			case u.refused > 0:
 				x.fact("variable %s, source %d: %d messages had type %q, but where matched none: %s", v.Name, i+1, u.refused, src.Type, u.failing())
-			case !reported[src.Type]:
-				reported[src.Type] = true
+			case !told[src.Type]:
+				told[src.Type] = true
 				x.fact("variable %s, source %d: no message had type %q%s", v.Name, i+1, src.Type, f.nearest(src.Type))
 			}
 			if u.texts == 0 || u.seen > 0 || src.Value != "" {

@@ -16,10 +16,10 @@ const clockNews = 50 * time.Millisecond
 // times since the run started, and back. The machine's clock is set now and then,
 // by NTP or when a virtual machine goes on after a pause; the run's is not.
 type clock struct {
-	start    time.Time     // a reading of both
-	looked   time.Duration // when it was last compared
-	steps    []clockStep
-	reported time.Duration // how far it had been moved when that was last told
+	start  time.Time     // a reading of both
+	looked time.Duration // when it was last compared
+	steps  []clockStep
+	told   time.Duration // how far it had been moved when that was last told
 }
 
 // clockStep is a time at which the machine's clock was moved.
@@ -64,11 +64,11 @@ func (c *clock) ahead() time.Duration {
 // news is by how much the machine's clock was moved since that was last told, if it
 // is worth telling; 0: not.
 func (c *clock) news() time.Duration {
-	by := c.ahead() - c.reported
+	by := c.ahead() - c.told
 	if by.Abs() < clockNews {
 		return 0
 	}
-	c.reported = c.ahead()
+	c.told = c.ahead()
 	return by
 }
 

@@ -90,7 +90,7 @@ func (s *session) written() {
 // report enters what the session knows by itself. s.mu is held.
 func (s *session) report(ev *record.Evidence) {
 	ev.Incomplete = append(ev.Incomplete, s.incomplete...)
-	ev.Unread = s.unreported
+	ev.Unread = s.unread
 	ev.Messages = s.messages
 	ev.GateDelay = delayStats(s.delays)
 	ev.Retransmits = s.retransmits

@@ -48,7 +48,7 @@ type session struct {
 	table    *state.Table
 	engine   *explorer.Engine
 	scn      model.Scenario
-	unread   map[uint64][]model.Observation // by message: what its receiver learns when it passes
+	withheld map[uint64][]model.Observation // by message: what its receiver learns when it passes
 	faults   faultState
 	nodes    nodeFaults
 	disks    diskFaults
@@ -66,7 +66,7 @@ type session struct {
 	delays      []time.Duration
 	retransmits int
 	incomplete  []string       // why the run cannot be judged
-	unreported  []string       // why the operations of workloads are not all known
+	unread      []string       // why the operations of workloads are not all known
 	lifted      sync.WaitGroup // rules behind the gate that are being removed
 }
 
@@ -181,7 +181,7 @@ func (s *session) Fail(format string, args ...any) {
 func (s *session) Unread(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unreported = append(s.unreported, fmt.Sprintf(format, args...))
+	s.unread = append(s.unread, fmt.Sprintf(format, args...))
 }
 
 // whole says whether the run can still be judged.
@@ -333,10 +333,10 @@ func (s *session) withhold(step *inference.Result) {
 			own = append(own, o)
 			continue
 		}
-		if s.unread == nil {
-			s.unread = map[uint64][]model.Observation{}
+		if s.withheld == nil {
+			s.withheld = map[uint64][]model.Observation{}
 		}
-		s.unread[o.Message] = append(s.unread[o.Message], o)
+		s.withheld[o.Message] = append(s.withheld[o.Message], o)
 	}
 	step.Observations = own
 }
@@ -346,8 +346,8 @@ func (s *session) withhold(step *inference.Result) {
 func (s *session) hear(at time.Duration, p *model.HeldPacket) {
 	for _, nums := range [][]uint64{p.Again, p.Messages} {
 		for _, n := range nums {
-			if obs := s.unread[n]; obs != nil {
-				delete(s.unread, n)
+			if obs := s.withheld[n]; obs != nil {
+				delete(s.withheld, n)
 				for i := range obs {
 					obs[i].At = at
 				}

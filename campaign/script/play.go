@@ -173,24 +173,24 @@ type T interface {
 func Test(t T, c Config, f func(*Script)) {
 	t.Helper()
 	c.Name, c.Repeat = cmp.Or(c.Name, t.Name()), cmp.Or(c.Repeat, "go test -run '^"+t.Name()+"$'")
-	specified := c.RunsDir
-	if specified == "" {
+	given := c.RunsDir
+	if given == "" {
 		dir, err := os.MkdirTemp("", "netsplit-script-")
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
 		c.RunsDir = dir
 	}
-	reported := c.Step
+	also := c.Step
 	c.Step = func(st model.ScriptStep) {
 		t.Logf("%s", StepLine(st))
-		if reported != nil {
-			reported(st)
+		if also != nil {
+			also(st)
 		}
 	}
 	r, err := Play(t.Context(), c, 1, f)
 	passed := err == nil && r.Count(model.VerdictPass) == 1
-	if passed && specified == "" {
+	if passed && given == "" {
 		_ = os.RemoveAll(c.RunsDir) // a temporary folder: what cannot be removed does no harm
 	}
 	switch {

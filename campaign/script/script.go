@@ -25,9 +25,9 @@ type Host = model.NodeID
 // several goroutines call them: so there is one global order of all clients' operations. A
 // step that cannot be done ends the script, and the run is unknown.
 type Script struct {
-	ctx      context.Context
-	live     live
-	reported func(model.ScriptStep)
+	ctx  context.Context
+	live live
+	tell func(model.ScriptStep)
 	// line is where a step of a file stands; nil: steps are calls of Go.
 	line func() string
 
@@ -61,9 +61,9 @@ type live interface {
 }
 
 // play has a function act on a live target.
-func play(reported func(model.ScriptStep), f func(*Script)) run.Play {
+func play(tell func(model.ScriptStep), f func(*Script)) run.Play {
 	return func(ctx context.Context, l *run.Live) error {
-		return (&Script{ctx: ctx, live: l, reported: reported}).play(f)
+		return (&Script{ctx: ctx, live: l, tell: tell}).play(f)
 	}
 }
 
@@ -119,8 +119,8 @@ func (s *Script) step(do, text string, act func() (string, error)) {
 		st.Outcome, st.Result = model.StepStuck, err.Error()
 	}
 	s.live.Enter(st)
-	if s.reported != nil {
-		s.reported(st)
+	if s.tell != nil {
+		s.tell(st)
 	}
 	if s.halted = st.Outcome == model.StepStuck; s.halted {
 		runtime.Goexit()

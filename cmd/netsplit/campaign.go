@@ -409,13 +409,13 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 	})
 }
 
-func targetName(specified string) string {
-	if strings.ContainsRune(specified, filepath.Separator) {
-		if t, _, err := sut.Load(specified); err == nil {
+func targetName(named string) string {
+	if strings.ContainsRune(named, filepath.Separator) {
+		if t, _, err := sut.Load(named); err == nil {
 			return t.Name
 		}
 	}
-	return specified
+	return named
 }
 
 func invariantsCommand(conn *daemonFlags) *cobra.Command {

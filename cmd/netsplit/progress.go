@@ -28,20 +28,20 @@ func (p *progressFlags) register(f *pflag.FlagSet) {
 // long it may take. On a terminal one status line is redrawn; elsewhere a line
 // is written per finished run, and one every 30 s.
 type progress struct {
-	w        io.Writer
-	redraw   bool
-	columns  func() int // of the terminal, 0: unknown; nil: it is none
-	silent   bool
-	began    time.Time
-	seen     map[string]bool        // finished runs told
-	counted  int                    // of those told, the ones that count as done: not cut short
-	read     int                    // runs that were done when their list was last read
-	reported string                 // last reason told while runs were under way
-	warned   map[model.Warning]bool // told
-	stop     string                 // how a user stops it
-	last     time.Time
-	width    int
-	pace     pace
+	w          io.Writer
+	redraw     bool
+	columns    func() int // of the terminal, 0: unknown; nil: it is none
+	silent     bool
+	began      time.Time
+	seen       map[string]bool        // finished runs told
+	counted    int                    // of those told, the ones that count as done: not cut short
+	read       int                    // runs that were done when their list was last read
+	lastReason string                 // last reason told while runs were under way
+	warned     map[model.Warning]bool // told
+	stop       string                 // how a user stops it
+	last       time.Time
+	width      int
+	pace       pace
 }
 
 func (p progressFlags) progress(w io.Writer, began time.Time) *progress {
@@ -100,8 +100,8 @@ func (p *progress) update(ctx context.Context, cl *client.Client, c wire.Campaig
 			p.say("%s  %-7s %s", r.ID, r.Verdict.Value, firstLine(r.Verdict.Reason))
 		}
 	}
-	if len(c.Running) > 0 && c.Reason != "" && c.Reason != p.reported { // what a user must know, though it goes on
-		p.reported = c.Reason
+	if len(c.Running) > 0 && c.Reason != "" && c.Reason != p.lastReason { // what a user must know, though it goes on
+		p.lastReason = c.Reason
 		p.say("%s", c.Reason)
 	}
 	p.warn(c)
@@ -156,11 +156,11 @@ func counts(r *wire.RunRow) int {
 // stop.
 func (p *progress) warn(c wire.Campaign) {
 	for _, w := range c.Warnings {
-		reported := model.Warning{Kind: w.Kind, About: w.About}
-		if p.warned[reported] {
+		key := model.Warning{Kind: w.Kind, About: w.About}
+		if p.warned[key] {
 			continue
 		}
-		p.warned[reported] = true
+		p.warned[key] = true
 		p.say("warning: %s\n  what to change: %s", w.Text, w.Advice)
 		if p.redraw && !ended(c.State) {
 			p.say("  to stop: %s", p.stop)

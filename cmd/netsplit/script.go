@@ -272,10 +272,10 @@ func summariseScript(c *cobra.Command, f *script.File, cfg script.Config, r scri
 		verdicts[string(s.Verdict.Value)]++
 	}
 	fmt.Fprintf(out, "\n%s: %d of %d plays failed (%s)\n", f.Name, r.Count(model.VerdictFail), times, verdicts)
-	gate := 0
+	counting := 0
 	for _, x := range r.Findings {
 		if x.Class != model.Documented {
-			gate++
+			counting++
 		}
 		fmt.Fprintf(out, "  %s, %s, %s, in %d play(s): %s\n    report: %s\n", x.Severity, x.Failure.Check, x.Class, len(x.Runs), x.Failure.Summary, r.Report(x.Run))
 		if x.Failure.Quote != "" {
@@ -287,7 +287,7 @@ func summariseScript(c *cobra.Command, f *script.File, cfg script.Config, r scri
 	}
 	fmt.Fprintf(out, "  to play it again: %s\n  to judge a record again: netsplit judge %s\n", cfg.Repeat, filepath.Join(r.Dir, r.Runs[len(r.Runs)-1].Run))
 	switch {
-	case gate > 0:
+	case counting > 0:
 		return &exitError{code: exitFindings}
 	case verdicts.decided() == 0:
 		return &exitError{exitUndecided, fmt.Errorf("no play could be judged: all are unknown or vacuous")}

@@ -40,11 +40,11 @@ func lostWrites() checker {
 // cut: the write would be lost without the cut, too. The time of the acknowledgement is no
 // part of the cause, so that a loss has the same signature in every replay.
 const (
-	causeUnsolicited = "" // no variable tells who leads
-	causeNoFailover  = " though no other node ever led"
-	causeForced      = " at a forced failover"
-	causeNoCut       = " at a failover without a cut"
-	causeFailover    = " at a failover"
+	causeUntold     = "" // no variable tells who leads
+	causeNoFailover = " though no other node ever led"
+	causeForced     = " at a forced failover"
+	causeNoCut      = " at a failover without a cut"
+	causeFailover   = " at a failover"
 )
 
 // lostWrite is one acknowledged write that is gone.
@@ -164,7 +164,7 @@ func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 	cut := r.Proof
 	switch next, ok := led.deposed(w.node, w.at); {
 	case led == nil:
-		g.cause, g.side = causeUnsolicited, side(r, w.node)
+		g.cause, g.side = causeUntold, side(r, w.node)
 		return g
 	case !ok:
 		g.cause = causeNoFailover
@@ -207,7 +207,7 @@ func forced(r *Record, s settings, led leadership, next lead) bool {
 		process  int
 	}
 	invoked := map[client]time.Duration{}
-	var requested, answered time.Duration
+	var askedAt, answeredAt time.Duration
 	ok := false
 	for _, o := range ordered(r, s["force"]) {
 		by := client{o.Workload, o.Process}
@@ -220,14 +220,14 @@ func forced(r *Record, s settings, led leadership, next lead) bool {
 			began = o.Time
 		}
 		if o.Type == model.OpOK && began <= next.since {
-			requested, answered, ok = began, o.Time, true
+			askedAt, answeredAt, ok = began, o.Time, true
 		}
 	}
-	if !ok || next.since-answered > s.duration("force_within") {
+	if !ok || next.since-answeredAt > s.duration("force_within") {
 		return false
 	}
 	for _, l := range led[next.about] {
-		if l.since > requested && l.since < next.since {
+		if l.since > askedAt && l.since < next.since {
 			return false
 		}
 	}

@@ -5,13 +5,13 @@ import "github.com/hashicorp/golang-lru/v2/simplelru"
 // maxRequested is how many requests of a direction are kept, the latest.
 const maxRequested = 4096
 
-// requested is what the requests of a direction were, by the id that an answer repeats.
-type requested[ID comparable] struct {
+// asked is what the requests of a direction were, by the id that an answer repeats.
+type asked[ID comparable] struct {
 	was *simplelru.LRU[ID, string] // nil before the first
 }
 
 // put notes a request; one with an id that was there is forgotten.
-func (a *requested[ID]) put(id ID, what string) {
+func (a *asked[ID]) put(id ID, what string) {
 	if a.was == nil {
 		a.was, _ = simplelru.NewLRU[ID, string](maxRequested, nil) // which errs if it may keep none
 	}
@@ -19,7 +19,7 @@ func (a *requested[ID]) put(id ID, what string) {
 }
 
 // get is what the request with this id was; "" if it was not seen.
-func (a *requested[ID]) get(id ID) (what string) {
+func (a *asked[ID]) get(id ID) (what string) {
 	if a.was != nil {
 		what, _ = a.was.Peek(id) // which makes it no younger
 	}
@@ -27,7 +27,7 @@ func (a *requested[ID]) get(id ID) (what string) {
 }
 
 // take is get, and forgets the request.
-func (a *requested[ID]) take(id ID) string {
+func (a *asked[ID]) take(id ID) string {
 	what := a.get(id)
 	if a.was != nil {
 		a.was.Remove(id)

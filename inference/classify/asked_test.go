@@ -5,7 +5,7 @@ import "testing"
 // TestRequestsAreForgotten: those that were not answered, the oldest first; an id that
 // is used again is not forgotten with its first use.
 func TestRequestsAreForgotten(t *testing.T) {
-	var a requested[int]
+	var a asked[int]
 	for i := range 10 * maxRequested {
 		a.put(i, "once")
 		a.put(-1, "again")

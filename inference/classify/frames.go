@@ -29,7 +29,7 @@ type frames struct {
 	prefix    [2]string
 	fields    []place
 	ids       [2]*place          // of requests and answers; nil: answers do not tell
-	requested requested[uint64]  // requests by id
+	requested asked[uint64]      // requests by id
 	first     [2][]opener        // messages that come before the others
 	begins    [2]bool            // none of the others was read yet
 	least     int64              // no message is shorter

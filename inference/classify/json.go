@@ -29,7 +29,7 @@ const (
 // type that there was before.
 type jsonStream struct {
 	d         [2]jsonDir
-	requested [2]requested[string] // requests of a direction without an answer
+	requested [2]asked[string] // requests of a direction without an answer
 }
 
 // jsonMode is where a direction stands.

@@ -170,8 +170,8 @@ func tls(msgs []msg, l length) bool {
 func describe(msgs []msg, l length) (*model.Framing, int) {
 	fr := &model.Framing{Length: l.place()}
 	offsets, apart := both(msgs, l)
-	if c, requested := correlate(msgs, l, offsets[1]); c != nil {
-		fr.Correlation, apart, offsets = c, true, [2][]offset{requested, nil}
+	if c, asks := correlate(msgs, l, offsets[1]); c != nil {
+		fr.Correlation, apart, offsets = c, true, [2][]offset{asks, nil}
 	}
 	fr.Type = places(offsets[0])
 	if apart && fr.Correlation == nil {

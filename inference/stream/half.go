@@ -159,7 +159,7 @@ func (h *half) insert(off uint64, b []byte) {
 	h.waits += len(b)
 }
 
-// firstDifference compares two equally long copies and returns the span from
+// differing compares two equally long copies and returns the span from
 // the first to the last byte that differ.
 func differing(a, b []byte) (from, n int) {
 	from, to := -1, 0

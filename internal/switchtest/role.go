@@ -10,9 +10,9 @@ func (s *Switch) Demote(generation uint64) {
 	s.role, s.generation = of13.RoleSlave, generation
 }
 
-// requestedRole answers a role request. A stale generation id is one whose signed
+// takeRole answers a role request. A stale generation id is one whose signed
 // distance to the last is negative (6.3.4).
-func (s *Switch) requestedRole(m *of13.RoleRequest) of13.Message {
+func (s *Switch) takeRole(m *of13.RoleRequest) of13.Message {
 	if s.cfg.NoRoles {
 		return &of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestBadType}
 	}

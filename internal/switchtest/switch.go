@@ -245,7 +245,7 @@ func (s *Switch) do(m of13.Message) []of13.Message {
 	case *of13.BarrierRequest:
 		return []of13.Message{&of13.BarrierReply{}}
 	case *of13.RoleRequest:
-		return []of13.Message{s.requestedRole(m)}
+		return []of13.Message{s.takeRole(m)}
 	case *of13.FlowMod:
 		e, removed := s.flowMod(m)
 		s.tell(removed)

@@ -129,7 +129,7 @@ func (p *Processes) thisOr(ctx context.Context, t *template) error {
 			return nil
 		}
 	}
-	if err := p.c.Kit.templates.specified(); err != nil {
+	if err := p.c.Kit.templates.givenUp(); err != nil {
 		return err
 	}
 	if len(changed) > 0 {

@@ -82,8 +82,8 @@ func (a *templates) giveUp(why error) {
 	}
 }
 
-// specified says why no template can be made; nil: it was not tried.
-func (a *templates) specified() error {
+// givenUp says why no template can be made; nil: it was not tried.
+func (a *templates) givenUp() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.failed

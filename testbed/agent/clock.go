@@ -35,19 +35,19 @@ func (c *Client) compareClocks(ctx context.Context) error {
 	var best Offset
 	one := !c.remote
 	for range exchanges {
-		requested := time.Now()
+		asked := time.Now()
 		r, err := c.call(ctx, request{Op: opClock})
 		if err != nil {
 			return err
 		}
 		answered := time.Now()
 		theirs := time.Unix(0, r.Now)
-		took := answered.Sub(requested)
+		took := answered.Sub(asked)
 		// Wall clocks, as the agent's is: Round strips the monotonic reading.
-		requested, answered = requested.Round(0), answered.Round(0)
-		one = one && !theirs.Before(requested) && !theirs.After(answered)
+		asked, answered = asked.Round(0), answered.Round(0)
+		one = one && !theirs.Before(asked) && !theirs.After(answered)
 		if best.at.IsZero() || took < best.RoundTrip {
-			best = Offset{Ahead: theirs.Sub(requested.Add(took / 2)), Within: took/2 + drift, RoundTrip: took, at: answered}
+			best = Offset{Ahead: theirs.Sub(asked.Add(took / 2)), Within: took/2 + drift, RoundTrip: took, at: answered}
 		}
 	}
 	if one {

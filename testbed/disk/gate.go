@@ -46,7 +46,7 @@ type Gate struct {
 
 	mu    sync.Mutex        // one event at a time
 	known map[int]int       // process of each thread
-	kinds map[string]string // of paths that came up, at most mostKinds
+	kinds map[string]string // of paths that came up, at most maxKinds
 
 	errMu sync.Mutex // apart from mu: Decide may ask for Err
 	err   error

@@ -15,7 +15,7 @@ import (
 var ErrDrained = errors.New("our rules go missing again and again")
 
 // drainedAfter is after how many readings that found rules missing, which had been put back,
-// it is told. A reading that found none cancels half of one.
+// it is told.
 const drainedAfter = 5
 
 // drain counts readings that found rules missing. Open vSwitch whose table is full

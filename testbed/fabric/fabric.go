@@ -64,7 +64,7 @@ type Events struct {
 	SwitchDown  func(id model.DatapathID, err error)
 	SwitchError func(id model.DatapathID, err error)
 	// Lapsed: a connected switch has not confirmed in time that the rules of its cuts or
-	// its gate were renewed; see Kept.
+	// its gate were renewed; see LeaseExpiry.
 	Lapsed func(id model.DatapathID)
 	// Demoted: another controller became master. It is noticed up to
 	// controller.Config.RoleInterval late; since then, gate and cuts may not have worked.

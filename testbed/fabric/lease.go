@@ -15,12 +15,12 @@ import (
 func (f *Fabric) LeaseExpiry(p model.Partition) (time.Time, error) {
 	var until time.Time
 	var why error
-	requested := map[*member]bool{}
+	asked := map[*member]bool{}
 	ask := func(m *member) {
-		if requested[m] {
+		if asked[m] {
 			return
 		}
-		requested[m] = true
+		asked[m] = true
 		u, err := m.kept()
 		if until.IsZero() || !u.IsZero() && u.Before(until) {
 			until = u

@@ -67,7 +67,7 @@ type member struct {
 
 func newMember(f *Fabric, id model.DatapathID) *member {
 	m := &member{f: f, id: id, rules: newTurn(), named: config.NamesPorts(&f.cfg.Testbed, id), kick: make(chan struct{}, 1), alive: alive{life: f.cfg.HardTimeout}, ready: make(chan struct{}), why: ErrDown}
-	m.ports.name, m.ports.logged, m.ports.reportedElse = map[of13.PortNo]string{}, map[model.NodeID]error{}, map[model.Port]error{}
+	m.ports.name, m.ports.told, m.ports.toldOthers = map[of13.PortNo]string{}, map[model.NodeID]error{}, map[model.Port]error{}
 	return m
 }
 
@@ -177,7 +177,7 @@ func (m *member) unread(sw *controller.Switch) bool {
 func (m *member) carryOut(ctx context.Context, sw *controller.Switch, d flowrules.Delta) error {
 	var before []of13.Message // that is sent with the next step
 	for i, s := range d.Steps {
-		m.alive.logged(s.Mods)
+		m.alive.sending(s.Mods)
 		ms := append(before, s.Mods...)
 		before = nil
 		var err error

@@ -39,10 +39,10 @@ type places struct {
 
 // locate lays the switch's part of the testbed out. told says whether has is
 // what it has.
-func (m *member) locate(has []model.Port, logged bool) *places {
+func (m *member) locate(has []model.Port, told bool) *places {
 	p := &places{hostAt: map[of13.PortNo]model.NodeID{}, portOf: map[model.NodeID]of13.PortNo{}}
 	p.numbers, p.wrong = config.Locate(m.f.cfg.Testbed, m.id, has)
-	if !logged {
+	if !told {
 		for port := range p.wrong {
 			p.wrong[port] = errPortsUnknown
 		}

@@ -11,12 +11,12 @@ import (
 
 // ports is what is known of a switch's ports; guarded by member.state.
 type ports struct {
-	on           *controller.Switch // the session that was asked for its ports
-	statuses     int                // how many port statuses came, on any session
-	have         map[of13.PortNo]of13.Port
-	name         map[of13.PortNo]string // that a number had last, also of ports that are gone
-	logged       map[model.NodeID]error // of hosts whose ports are not as they should be
-	reportedElse map[model.Port]error   // the same of links and mirrors, by name
+	on         *controller.Switch // the session that was asked for its ports
+	statuses   int                // how many port statuses came, on any session
+	have       map[of13.PortNo]of13.Port
+	name       map[of13.PortNo]string // that a number had last, also of ports that are gone
+	told       map[model.NodeID]error // of hosts whose ports are not as they should be
+	toldOthers map[model.Port]error   // the same of links and mirrors, by name
 }
 
 // learnPorts asks a switch that has connected for its ports, and tells which
@@ -118,10 +118,10 @@ func (m *member) tellPorts(installed bool) {
 	m.state.Lock()
 	for _, s := range m.hosts {
 		why := m.hostPort(s)
-		if fmt.Sprint(why) == fmt.Sprint(m.ports.logged[s.Name]) || why == nil && s.at.Name != "" && !installed {
+		if fmt.Sprint(why) == fmt.Sprint(m.ports.told[s.Name]) || why == nil && s.at.Name != "" && !installed {
 			continue
 		}
-		m.ports.logged[s.Name] = why
+		m.ports.told[s.Name] = why
 		all = append(all, news{host: s.Name, why: why})
 	}
 	wrong := m.at.Load().wrong
@@ -131,10 +131,10 @@ func (m *member) tellPorts(installed bool) {
 	}
 	for _, p := range others {
 		why := wrong[p]
-		if p.Name == "" || fmt.Sprint(why) == fmt.Sprint(m.ports.reportedElse[p]) || why == nil && !installed {
+		if p.Name == "" || fmt.Sprint(why) == fmt.Sprint(m.ports.toldOthers[p]) || why == nil && !installed {
 			continue
 		}
-		m.ports.reportedElse[p] = why
+		m.ports.toldOthers[p] = why
 		all = append(all, news{port: p, why: why})
 	}
 	m.state.Unlock()
@@ -159,5 +159,5 @@ func (f *Fabric) Unplugged(h model.NodeID) error {
 	m := f.byHost[h]
 	m.state.Lock()
 	defer m.state.Unlock()
-	return m.ports.logged[h]
+	return m.ports.told[h]
 }

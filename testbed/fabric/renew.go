@@ -36,9 +36,9 @@ func (a *alive) hold(sw *controller.Switch, rules flowrules.Expiring) {
 	a.on, a.rules = sw, rules
 }
 
-// logged follows what the switch is told; it is called before that is sent, so that
+// sending follows what the switch is told; it is called before that is sent, so that
 // nothing is renewed behind its removal.
-func (a *alive) logged(ms []of13.Message) {
+func (a *alive) sending(ms []of13.Message) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.on == nil {

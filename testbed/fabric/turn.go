@@ -10,7 +10,7 @@ type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
 
-// take waits for the turn; without an error give must be called.
+// take waits for the turn; call Unlock unless there is an error.
 func (t turn) take(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:

@@ -297,7 +297,7 @@ func (p *pupil) look(renew bool) {
 	defer cancel()
 	have, err := p.sw.DumpFlows(ctx, 0, 0)
 	if err != nil {
-		if ctx.Err() == nil || p.ctx.Err() == nil {
+		if p.ctx.Err() == nil {
 			p.once(fmt.Sprintf("switch %s does not list its rules, so netsplit installs nothing and sees only what the switch sends by itself: %v", p.sw.ID(), err))
 		}
 		return

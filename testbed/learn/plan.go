@@ -100,7 +100,7 @@ func plan(have []of13.FlowStats, normal bool, sample []uint32) (rules []rule, de
 	for _, s := range base {
 		why := func(text string) { say(fmt.Sprintf("the rule \"priority %d, %s\"", s.Priority, s.Match), text) }
 		switch {
-		case reported(s.Instructions):
+		case handsUs(s.Instructions):
 			continue
 		case s.IdleTimeout > 0 || s.HardTimeout > 0:
 			why("has a timeout")
@@ -134,8 +134,8 @@ func beside(do []of13.Instruction) []of13.Instruction {
 	return append(out, of13.Apply(of13.ToController()))
 }
 
-// reported says whether a rule hands us its packets already.
-func reported(do []of13.Instruction) bool {
+// handsUs says whether a rule hands us its packets already.
+func handsUs(do []of13.Instruction) bool {
 	for _, in := range do {
 		if a, is := in.(of13.ApplyActions); is && slices.ContainsFunc(a.Actions, func(x of13.Action) bool {
 			o, is := x.(of13.Output)

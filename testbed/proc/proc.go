@@ -258,7 +258,7 @@ func (p *Proc) Stop(limit time.Duration) (Status, error) {
 		case <-time.After(limit / 2):
 		}
 	}
-	if p.requestedToEnd(limit) {
+	if p.askToEnd(limit) {
 		select {
 		case <-p.exited:
 		case <-end:
@@ -267,7 +267,7 @@ func (p *Proc) Stop(limit time.Duration) (Status, error) {
 	return p.Kill()
 }
 
-func (p *Proc) requestedToEnd(limit time.Duration) bool {
+func (p *Proc) askToEnd(limit time.Duration) bool {
 	if !p.spec.Host.Remote() {
 		err := p.Signal(syscall.SIGTERM)
 		_ = p.Signal(syscall.SIGCONT)

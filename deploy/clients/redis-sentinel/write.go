@@ -44,10 +44,10 @@ type writer struct {
 	refresh  time.Duration
 	rng      *rand.Rand
 
-	next      int // Sentinel to ask next
-	master    workload.Node
-	conn      redis.Conn
-	requested time.Time // when a Sentinel last named the master
+	next    int // Sentinel to ask next
+	master  workload.Node
+	conn    redis.Conn
+	namedAt time.Time // when a Sentinel last named the master
 }
 
 func (w *writer) run(ctx context.Context, every time.Duration) {
@@ -61,7 +61,7 @@ func (w *writer) run(ctx context.Context, every time.Duration) {
 			return
 		case <-tick.C:
 		}
-		if w.refresh > 0 && w.conn != nil && time.Since(w.requested) >= w.refresh {
+		if w.refresh > 0 && w.conn != nil && time.Since(w.namedAt) >= w.refresh {
 			w.leave()
 		}
 		if w.conn == nil && !w.join() {
@@ -96,7 +96,7 @@ func (w *writer) join() bool {
 			err = fmt.Errorf("%w: %s names %s, which is %s", errNotMaster, s.Name, m.Name, r)
 		}
 		if err == nil {
-			w.conn, w.master, w.requested = conn, m, time.Now()
+			w.conn, w.master, w.namedAt = conn, m, time.Now()
 			op.Type, op.Value = model.OpOK, string(m.Name)
 			w.out.Add(op)
 			return true
