@@ -99,6 +99,10 @@ func TestRunnersMakeACampaign(t *testing.T) {
 		}
 	}
 
+	theirs := filepath.Join(e.dir, "runner-m1", "c-20260102-030405-1", "c-20260102-030405-1-r0001") // of a daemon whose folder it is
+	if err := os.MkdirAll(theirs, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	m1 := e.joins("m1", "--labs", "2")
 	m2 := e.joins("m2", "--labs", "1")
 	e.until(2*time.Minute, c.ID, "both make runs", func(c wire.Campaign) bool { return len(c.Running) == 3 })
@@ -177,6 +181,9 @@ steps:
 		if left, err := filepath.Glob(filepath.Join(e.dir, "runner-"+name, campaign.UnderWay, "c-*", "*")); err != nil || len(left) > 0 {
 			t.Errorf("runner %s keeps %v, %v", name, left, err)
 		}
+	}
+	if _, err := os.Stat(theirs); err != nil {
+		t.Errorf("a runner removed a record that is not its own: %v", err)
 	}
 }
 
