@@ -55,7 +55,7 @@ type CampaignSpec struct {
 	Labs     int               `json:"labs,omitempty" minimum:"0" maximum:"10000" doc:"Labs used at once, at most 64; of a daemon with runners: runs at once. 0 or absent: 1; with runners as many as they have"`
 	Runs     int               `json:"runs,omitempty" minimum:"0" maximum:"1000000" doc:"Bound on the fault runs; 0 or absent: the daemon's default"`
 	Clean    int               `json:"clean,omitempty" minimum:"0" maximum:"10000" doc:"Clean runs before the fault runs; 0 or absent: the daemon's default"`
-	Budget   Span              `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the campaign, such as 10m, greater than 0; absent: none" example:"10m"`
+	Budget   Span              `json:"budget,omitempty" pattern:"^([0-9]{1,5}(\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h))+$" maxLength:"30" doc:"Bound on the wall time of the campaign, such as 10m, greater than 0. Time in the queue, paused or failed does not count. Absent: none" example:"10m"`
 	Effect   string            `json:"effect,omitempty" enum:"drop,reset" default:"drop" doc:"What a cut does: drop packets, or also reset the TCP connections across it"`
 	Gate     string            `json:"gate,omitempty" enum:"port,packet-in" doc:"How held packets leave the switch and return: through a gate port, or by packet-in and packet-out; absent: port if the testbed has one"`
 	Retries  int               `json:"retries,omitempty" minimum:"0" maximum:"1000" doc:"How often to try a state again that did not recur; 0 or absent: the daemon's default"`

@@ -50,7 +50,7 @@ func (w *campaignFlags) register(c *cobra.Command) {
 	f.StringSliceVar(&spec.Needs, "needs", nil, "what a runner must have for the runs: tags, cores=N, memory=SIZE (netsplit cluster runners)")
 	f.IntVar(&spec.Clean, "clean", 3, "clean runs before the fault runs")
 	f.IntVar(&spec.Runs, "faults", 20, "fault runs at most")
-	f.DurationVar(&w.budget, "budget", 0, "stop the campaign after this time (default: never)")
+	f.DurationVar(&w.budget, "budget", 0, "stop the campaign after this time, without that in the queue (default: never)")
 	f.StringVar(&spec.Effect, "effect", "drop", "what a cut does: drop or reset")
 	f.StringVar(&spec.Gate, "gate", "", gateHelp)
 	f.IntVar(&spec.Retries, "retries", 2, "how often a state that did not recur is tried again")
