@@ -118,9 +118,8 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	}
 	s.metrics.KnownTarget(t.Name, spec.Strategy)
 	if spec.Budget > 0 {
-		deadline := j.c.Created.Add(j.c.Idle + spec.Budget)
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, deadline, errBudget)
+		ctx, cancel = context.WithDeadlineCause(ctx, deadline(&j.c), errBudget)
 		defer cancel()
 	}
 	r, closePlace, err := s.placeFor(ctx, j, t, dir)
@@ -143,6 +142,9 @@ func (s *Service) runCampaign(ctx context.Context, j *job) error {
 	}
 	return s.search(ctx, j, t, r)
 }
+
+// deadline is when the budget of a campaign that is under way is spent.
+func deadline(c *model.Campaign) time.Time { return c.Created.Add(c.Idle + c.Spec.Budget) }
 
 var errBudget = errors.New("the budget of wall time is spent")
 

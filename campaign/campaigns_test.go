@@ -317,16 +317,36 @@ func TestABudgetDoesNotRunInTheQueue(t *testing.T) {
 	for _, c := range []model.Campaign{
 		{ID: "c-1", State: model.CampaignQueued, Created: since, Waits: since, Spec: model.CampaignSpec{Target: "nosuch"}},
 		{ID: "c-2", State: model.CampaignRunning, Created: since.Add(-time.Hour), Waits: since, Spec: model.CampaignSpec{Target: "nosuch"}},
+		{ID: "c-4", State: model.CampaignRunning, Created: since.Add(-time.Hour), Running: []string{"c-4-r0001"}, Spec: model.CampaignSpec{Target: "nosuch"}}, // its daemon was killed
 	} {
 		if err := s.store.PutCampaign(c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.resume(); err != nil || len(s.queue) != 2 {
+	if err := os.MkdirAll(s.runDir("c-4", "c-4-r0001"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	events := filepath.Join(s.runDir("c-4", "c-4-r0001"), rundir.EventsFile)
+	write(t, events, "")
+	if err := os.Chtimes(events, since, since); err != nil {
+		t.Fatal(err)
+	}
+	killed := model.Campaign{ID: "c-5", State: model.CampaignQueued, Created: since, Waits: since, Spec: model.CampaignSpec{Target: "nosuch"}}
+	if err := s.store.PutCampaign(killed); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.ResumeCampaign(t.Context(), "c-5"); err != nil || c.Idle < time.Hour || time.Since(c.Waits) > time.Hour { // by a command
+		t.Errorf("%+v, %v", c, err)
+	}
+	s.queue, s.jobs = nil, map[string]*job{}
+	if err := s.resume(); err != nil || len(s.queue) != 4 {
 		t.Fatalf("%d are queued, %v", len(s.queue), err)
 	}
 	for _, j := range s.queue {
 		s.execute(j)
+		if left := time.Until(deadline(&model.Campaign{Created: j.c.Created, Idle: j.c.Idle, Spec: model.CampaignSpec{Budget: 3 * time.Hour}})); left < 2*time.Hour-time.Minute {
+			t.Errorf("%s: %v are left of three hours, of which it used one at most", j.c.ID, left)
+		}
 		if c, err := s.store.GetCampaign(j.c.ID); err != nil || c.State != model.CampaignFailed || !c.Waits.IsZero() || c.Idle < time.Hour || c.Idle > 2*time.Hour {
 			t.Errorf("%+v, %v", c, err)
 		}

@@ -50,6 +50,7 @@ func (s *Service) cancelStopped(id string) error {
 	if j != nil {
 		return nil // it ends by itself
 	}
+	endWait(&c)
 	c.State, c.Reason, c.Running, c.Doing = model.CampaignCancelled, cancelledByUser, nil, nil
 	if c.Ended.IsZero() {
 		c.Ended = time.Now()
@@ -88,9 +89,13 @@ func (s *Service) ResumeCampaign(ctx context.Context, id string) (model.Campaign
 	if err := s.cutShortAll(c); err != nil { // its disk was full as it ended, say
 		return c, err
 	}
-	if !c.Ended.IsZero() {
+	switch {
+	case !c.Ended.IsZero():
 		c.Idle += time.Since(c.Ended)
+	case c.Waits.IsZero(): // its daemon, or the command, was killed
+		c.Waits = s.sinceKilled(&c)
 	}
+	endWait(&c)
 	c.Waits = time.Now()
 	c.State, c.Reason, c.Ended, c.Running, c.Doing = model.CampaignQueued, "", time.Time{}, nil, nil
 	if err := s.putCampaign(c); err != nil { // the disk is full still, say
@@ -130,8 +135,8 @@ func byTheEndOf(c model.Campaign) string {
 // cutShort books a run that was under way when its daemon or its campaign ended.
 func (s *Service) cutShort(m model.RunMeta, why string) error {
 	ended := m.Started
-	if st, err := os.Stat(filepath.Join(s.runDir(m.Campaign, m.Run), rundir.EventsFile)); err == nil {
-		ended = st.ModTime() // the last that was recorded of it
+	if last := s.lastRecorded(m.Campaign, m.Run); !last.IsZero() {
+		ended = last
 	}
 	sum := model.RunSummary{RunMeta: m, Ended: ended, CutShort: true, Verdict: model.Verdict{Value: model.VerdictUnknown, Reason: why}}
 	sum.Result = model.RunResult{Scenario: m.Scenario.ID, Verdict: sum.Verdict}
@@ -143,4 +148,28 @@ func (s *Service) cutShort(m model.RunMeta, why string) error {
 		s.log.Warn("the target's data of a run that was cut short stay", "run", m.Run, "err", err)
 	}
 	return nil
+}
+
+// lastRecorded is when something of a run was recorded last; zero: unknown.
+func (s *Service) lastRecorded(campaign, run string) time.Time {
+	st, err := os.Stat(filepath.Join(s.runDir(campaign, run), rundir.EventsFile))
+	if err != nil {
+		return time.Time{}
+	}
+	return st.ModTime()
+}
+
+// sinceKilled is since when a campaign waits whose daemon was killed: since something was
+// recorded last of a run that was under way, or, if there was none, since now.
+func (s *Service) sinceKilled(c *model.Campaign) time.Time {
+	var last time.Time
+	for _, run := range c.Running {
+		if at := s.lastRecorded(c.ID, run); at.After(last) {
+			last = at
+		}
+	}
+	if last.IsZero() {
+		return time.Now()
+	}
+	return last
 }

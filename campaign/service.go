@@ -284,6 +284,9 @@ func (s *Service) resume() error {
 			continue
 		}
 		if !s.cfg.InProcess && (c.State == model.CampaignQueued || c.State == model.CampaignRunning) {
+			if c.Waits.IsZero() { // the last daemon was killed
+				c.Waits = s.sinceKilled(&c)
+			}
 			c.Running, c.Doing = nil, nil
 			s.enqueue(c)
 		}

@@ -27,6 +27,9 @@ func Of(p *judge.Profiles, q model.PointsQuery) (model.FaultPoints, error) {
 			return out, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 		}
 	}
+	if at := (sequence.FaultAt{Kind: model.PointCrash, Side: model.SideFile, Place: model.PlaceBefore}); out.Files && slices.Contains(q.Faults, at.Kind) && !slices.Contains(kinds, at) {
+		kinds = append(kinds, at)
+	}
 	cfg := sequence.Config{Seed: q.Seed, Depth: 1, Kinds: kinds, Policies: policies, Clean: len(p.Profiles), Keys: p.Options.Keys}
 	if err := cfg.Validate(); err != nil {
 		return out, fmt.Errorf("%w: %w", model.ErrInvalid, err)

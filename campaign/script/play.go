@@ -136,11 +136,8 @@ func On(ctx context.Context, s *campaign.Service, c Config, times int, f func(*S
 	failed := 0 // in a row
 	for range times {
 		sum, err := st.Play(ctx, play(c.Step, f))
-		if ctx.Err() != nil { // a play that is over counts
-			if err == nil {
-				r.Runs = append(r.Runs, sum)
-			}
-			return r, cmp.Or(err, context.Cause(ctx))
+		if ctx.Err() != nil && err != nil {
+			return r, err
 		}
 		r.Runs = append(r.Runs, sum)
 		if c.Played != nil {

@@ -33,6 +33,7 @@ type progress struct {
 	columns    func() int // of the terminal, 0: unknown; nil: it is none
 	silent     bool
 	began      time.Time
+	started    time.Time              // when the campaign was first seen to be no longer queued
 	seen       map[string]bool        // finished runs told
 	counted    int                    // of those told, the ones that count as done: not cut short
 	read       int                    // runs that were done when their list was last read
@@ -176,7 +177,13 @@ func (p *progress) status(c wire.Campaign) string {
 		left = "about " + d.Round(5*time.Second).String()
 	}
 	if b := time.Duration(c.Spec.Budget); b > 0 {
-		rest := max(b-time.Since(p.began), 0).Round(time.Second)
+		if p.started.IsZero() && c.State != string(model.CampaignQueued) {
+			p.started = time.Now()
+		}
+		rest := b
+		if !p.started.IsZero() {
+			rest = max(b-time.Since(p.started), 0).Round(time.Second)
+		}
 		if left == "unknown" {
 			left = "at most " + rest.String()
 		} else {

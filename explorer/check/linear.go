@@ -80,7 +80,7 @@ func runLinearizable(r *Record, s settings) outcome {
 		case slices.Contains(cas, c.f):
 			old, next, ok := strings.Cut(c.value, ">")
 			if !ok {
-				out.unknown = and(out.unknown, fmt.Sprintf("%s of %q: want the value old>new", c.f, c.value))
+				out.unknown = cmp.Or(out.unknown, fmt.Sprintf("%s of %q: want the value old>new", c.f, c.value))
 				continue
 			}
 			op.kind, op.old, op.new = 'c', old, next
@@ -121,12 +121,14 @@ func runLinearizable(r *Record, s settings) outcome {
 	}
 	by := map[string]*model.Failure{}
 	left := search{steps: s.count("steps")}
-	var undecided []string
+	var undecided, many []string
 	keys := sortedKeys(byKey)
 	slices.SortStableFunc(keys, func(a, b string) int { return len(byKey[a]) - len(byKey[b]) })
 	for _, key := range keys {
 		if open[key] > s.count("most") {
-			out.unknown = and(out.unknown, fmt.Sprintf("%d writes of %s have no answer, more than %s: its history is not searched", open[key], key, s["most"]))
+			if many = append(many, key); len(many) == 1 {
+				out.unknown = and(out.unknown, fmt.Sprintf("%d writes of %s have no answer, more than %s: its history is not searched", open[key], key, s["most"]))
+			}
 			continue
 		}
 		fits, decided := left.fits(byKey[key])
@@ -149,6 +151,9 @@ func runLinearizable(r *Record, s settings) outcome {
 		}
 		note(by, sig, fmt.Sprintf("the operations on %s fit no single register: the first that does not is %s of %q through %s, %.3f %s%s",
 			key, c.f, shorten(c.value), nameOf(c.node), c.invoked.Seconds(), end, when(r, c.invoked)))
+	}
+	if len(many) > 1 {
+		out.unknown = and(out.unknown, fmt.Sprintf("nor are those of %d more keys", len(many)-1))
 	}
 	if len(undecided) > 0 {
 		slices.Sort(undecided)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -118,44 +119,45 @@ type idempotencyKey struct {
 	Response []byte    `json:"response,omitempty"` // nil: not answered yet
 }
 
-// keysLookedAt are the keys that a claim looks at on either way, to remove those that expired.
-const keysLookedAt = 16
+// keysLookedAt are the keys that a claim looks at, to remove those that expired.
+const keysLookedAt = 32
 
 // ClaimKey remembers that a request with this idempotency key and hash is
 // being served. If the key is known already and younger than KeyLife, fresh is
 // false and the hash of the earlier request and its response (nil while it is
 // being served) are returned.
-func (x *Tx) ClaimKey(k, hash string, now time.Time) (oldHash string, response []byte, fresh bool, err error) {
+// from is where it looks for keys that expired, and next where another claim goes on.
+func (x *Tx) ClaimKey(k, hash string, now time.Time, from []byte) (oldHash string, response []byte, fresh bool, next []byte, err error) {
 	if err := checkID("idempotency key", k); err != nil {
-		return "", nil, false, err
+		return "", nil, false, from, err
 	}
 	if b := x.t.get(bucketKeys, key(k)); b != nil {
 		old, err := decode[idempotencyKey](b)
 		if err != nil {
-			return "", nil, false, err
+			return "", nil, false, from, err
 		}
 		if now.Sub(old.Created) < KeyLife {
-			return old.Hash, old.Response, false, nil
+			return old.Hash, old.Response, false, from, nil
 		}
 	}
-	// Those that expired go little by little, from this key on and from the first one.
+	// Those that expired go little by little.
 	var expired [][]byte
-	for _, from := range [][]byte{key(k), nil} {
-		looked := 0
-		x.t.scan(bucketKeys, nil, from, false, func(bk, v []byte) bool {
-			if old, err := decode[idempotencyKey](v); err == nil && now.Sub(old.Created) >= KeyLife {
-				expired = append(expired, append([]byte{}, bk...))
-			}
-			looked++
-			return looked < keysLookedAt
-		})
-	}
+	looked := 0
+	x.t.scan(bucketKeys, nil, from, false, func(bk, v []byte) bool {
+		if old, err := decode[idempotencyKey](v); err == nil && now.Sub(old.Created) >= KeyLife {
+			expired = append(expired, bytes.Clone(bk))
+		}
+		if looked++; looked == keysLookedAt {
+			next = append(bytes.Clone(bk), 0)
+		}
+		return looked < keysLookedAt
+	})
 	for _, bk := range expired {
 		if err := x.t.delete(bucketKeys, bk); err != nil {
-			return "", nil, false, err
+			return "", nil, false, from, err
 		}
 	}
-	return "", nil, true, x.put(bucketKeys, key(k), idempotencyKey{Hash: hash, Created: now.UTC()})
+	return "", nil, true, next, x.put(bucketKeys, key(k), idempotencyKey{Hash: hash, Created: now.UTC()})
 }
 
 // FinishKey keeps the response for whoever repeats the request.

@@ -164,7 +164,7 @@ func (s *Store) DeletePartition(name string) error {
 func (s *Store) ClaimKey(k, hash string, now time.Time) (oldHash string, response []byte, fresh bool, err error) {
 	err = s.Update(func(tx *Tx) error {
 		var err error
-		oldHash, response, fresh, err = tx.ClaimKey(k, hash, now)
+		oldHash, response, fresh, s.sweep, err = tx.ClaimKey(k, hash, now, s.sweep)
 		return err
 	})
 	return oldHash, response, fresh, err

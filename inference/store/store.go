@@ -19,8 +19,9 @@ const Schema = 2
 
 // Store holds what outlives a run. It may be used by several goroutines.
 type Store struct {
-	kv   kv
-	path string
+	kv    kv
+	path  string
+	sweep []byte // the idempotency key at which a claim looks for expired ones next; guarded by Update
 }
 
 // Option changes how Open works.
