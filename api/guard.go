@@ -85,7 +85,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			writeProblem(w, http.StatusForbidden, "This page may only pause, resume and cancel campaigns, heal, and write notes. To start campaigns, open the address of netsplit access page --start; for the rest, use the command line as the daemon's own user, or the full token (serve --token-file).")
 			return
 		case may == starter && !reads(r) && !operates(r) && !starts(r):
-			writeProblem(w, http.StatusForbidden, "A page may start, schedule, pause, resume and cancel campaigns, try policies, heal, and write notes, and nothing else. Use the command line as the daemon's own user, or the full token (serve --token-file).")
+			writeProblem(w, http.StatusForbidden, "A page may start, schedule, pause, resume and cancel campaigns, try named policies, heal, and write notes, and nothing else. Use the command line as the daemon's own user, or the full token (serve --token-file).")
 			return
 		case may != nobody:
 			r = r.WithContext(context.WithValue(r.Context(), trustKey{}, may))

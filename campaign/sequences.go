@@ -27,7 +27,7 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Kinds, err = sequence.Kinds(spec.Faults, a); err != nil {
+	if cfg.Kinds, err = sequence.Kinds(spec.Faults, a, false); err != nil {
 		return nil, err
 	}
 	files := slices.ContainsFunc(cfg.Kinds, sequence.FaultAt.Disk)

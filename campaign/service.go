@@ -390,7 +390,7 @@ func (s *Service) execute(j *job) {
 // endWait books the time for which a campaign waited.
 func endWait(c *model.Campaign) {
 	if !c.Waits.IsZero() {
-		c.Idle, c.Waits = c.Idle+time.Since(c.Waits), time.Time{}
+		c.Idle, c.Waits = c.Idle+max(0, time.Since(c.Waits)), time.Time{} // the clock may be set back
 	}
 }
 

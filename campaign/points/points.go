@@ -21,14 +21,9 @@ func Of(p *judge.Profiles, q model.PointsQuery) (model.FaultPoints, error) {
 	if err != nil {
 		return out, err
 	}
-	kinds := sequence.AllKinds()
-	if len(q.Faults) > 0 || !out.Files {
-		if kinds, err = sequence.Kinds(q.Faults, p.Around); err != nil {
-			return out, fmt.Errorf("%w: %w", model.ErrInvalid, err)
-		}
-	}
-	if at := (sequence.FaultAt{Kind: model.PointCrash, Side: model.SideFile, Place: model.PlaceBefore}); out.Files && slices.Contains(q.Faults, at.Kind) && !slices.Contains(kinds, at) {
-		kinds = append(kinds, at)
+	kinds, err := sequence.Kinds(q.Faults, p.Around, out.Files)
+	if err != nil {
+		return out, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
 	cfg := sequence.Config{Seed: q.Seed, Depth: 1, Kinds: kinds, Policies: policies, Clean: len(p.Profiles), Keys: p.Options.Keys}
 	if err := cfg.Validate(); err != nil {

@@ -20,6 +20,7 @@ func TestACrashIsAlsoOneBeforeAFileOperation(t *testing.T) {
 		{[]model.PointFaultKind{model.PointCrash}, 2},
 		{[]model.PointFaultKind{model.PointCrash, model.PointDisk}, 5},
 		{[]model.PointFaultKind{model.PointIsolate}, 1},
+		{nil, 6}, // those of FATE: two at the message, four at the write
 	} {
 		got, err := Of(p, model.PointsQuery{Faults: c.faults, Seed: 1})
 		if err != nil || len(got.Faults) != c.want {

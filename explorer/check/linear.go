@@ -121,12 +121,13 @@ func runLinearizable(r *Record, s settings) outcome {
 	}
 	by := map[string]*model.Failure{}
 	left := search{steps: s.count("steps")}
-	var undecided, many []string
+	var undecided []string
+	many := 0
 	keys := sortedKeys(byKey)
 	slices.SortStableFunc(keys, func(a, b string) int { return len(byKey[a]) - len(byKey[b]) })
 	for _, key := range keys {
 		if open[key] > s.count("most") {
-			if many = append(many, key); len(many) == 1 {
+			if many++; many == 1 {
 				out.unknown = and(out.unknown, fmt.Sprintf("%d writes of %s have no answer, more than %s: its history is not searched", open[key], key, s["most"]))
 			}
 			continue
@@ -152,8 +153,8 @@ func runLinearizable(r *Record, s settings) outcome {
 		note(by, sig, fmt.Sprintf("the operations on %s fit no single register: the first that does not is %s of %q through %s, %.3f %s%s",
 			key, c.f, shorten(c.value), nameOf(c.node), c.invoked.Seconds(), end, when(r, c.invoked)))
 	}
-	if len(many) > 1 {
-		out.unknown = and(out.unknown, fmt.Sprintf("nor are those of %d more keys", len(many)-1))
+	if many > 1 {
+		out.unknown = and(out.unknown, fmt.Sprintf("nor are those of %d more keys", many-1))
 	}
 	if len(undecided) > 0 {
 		slices.Sort(undecided)

@@ -35,9 +35,10 @@ func AroundOf(t *model.Target) Around {
 	return a
 }
 
-// Kinds are the faults of a search: those that are named, or FATE's at messages. It is an error
-// if the target cannot have one.
-func Kinds(named []model.PointFaultKind, a Around) (out []FaultAt, err error) {
+// Kinds are the faults of a search: those that are named, or FATE's at messages. files: the
+// runs have operations on files whatever is named, so that a crash may be before one, and FATE's
+// at files need not be named. It is an error if the target cannot have one.
+func Kinds(named []model.PointFaultKind, a Around, files bool) (out []FaultAt, err error) {
 	add := func(from []FaultAt, is func(model.PointFaultKind) bool) (n int) {
 		for _, k := range from {
 			if is(k.Kind) && !slices.Contains(out, k) {
@@ -49,7 +50,10 @@ func Kinds(named []model.PointFaultKind, a Around) (out []FaultAt, err error) {
 		}
 		return n
 	}
-	if len(named) == 0 {
+	switch {
+	case len(named) == 0 && files:
+		return AllKinds(), nil
+	case len(named) == 0:
 		return AtMessages(), nil
 	}
 	priors := Priors(slices.Sorted(maps.Keys(a.Periods)))
@@ -63,7 +67,7 @@ func Kinds(named []model.PointFaultKind, a Around) (out []FaultAt, err error) {
 	if len(a.Periods) == 0 {
 		lacks[model.PointPeriod] = "the target names no periods"
 	}
-	disks := slices.DeleteFunc(AtDisks(), func(k FaultAt) bool { return k.Kind == model.PointCrash })
+	disks := slices.DeleteFunc(AtDisks(), func(k FaultAt) bool { return k.Kind == model.PointCrash && !files })
 	single := slices.Concat(AtMessages(), disks, Rare(), priors)
 	for _, name := range named {
 		if name == model.PointNEAT {

@@ -35,7 +35,7 @@ func TestFaultsThatATargetCannotHaveAreRefused(t *testing.T) {
 		for _, n := range strings.Fields(c.named) {
 			named = append(named, model.PointFaultKind(n))
 		}
-		got, err := Kinds(named, AroundOf(c.t))
+		got, err := Kinds(named, AroundOf(c.t), false)
 		var said []string
 		for _, k := range got {
 			if !slices.Contains(said, string(k.Kind)) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"syscall"
@@ -249,10 +250,8 @@ func touch(v []byte) {
 	if len(v) > 0 {
 		sum += v[len(v)-1]
 	}
-	touched.Store(uint32(sum))
+	runtime.KeepAlive(sum)
 }
-
-var touched atomic.Uint32 // keeps the reads of touch
 
 func (t *boltTx) put(bucket string, key, value []byte) error {
 	if !t.tx.Writable() {
