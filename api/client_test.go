@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -284,6 +285,14 @@ func TestEventsFromNow(t *testing.T) {
 	stop := errors.New("enough")
 	if err := c.Events(t.Context(), func() { f.emit("run", "c-1-r0010", "pass") }, func(model.ServiceEvent) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("stopped: %v", err)
+	}
+	ends := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, ": netsplit\n\n")
+	}))
+	defer ends.Close()
+	if err := connect(t, ends.URL, token).Events(t.Context(), func() {}, nil); !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "%!") {
+		t.Errorf("a stream that ends: %v", err)
 	}
 	f.fail = model.ErrUnavailable
 	if err := c.Events(t.Context(), func() { t.Error("begun") }, nil); err == nil {

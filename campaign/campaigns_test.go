@@ -351,6 +351,16 @@ func TestABudgetDoesNotRunInTheQueue(t *testing.T) {
 			t.Errorf("%+v, %v", c, err)
 		}
 	}
+	if err := s.store.PutCampaign(model.Campaign{ID: "c-6", State: model.CampaignQueued, Created: since, Waits: since}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.CancelCampaign(t.Context(), "c-6"); err != nil || c.State != model.CampaignCancelled || !c.Waits.IsZero() || c.Idle < time.Hour {
+		t.Errorf("cancelled: %+v, %v", c, err)
+	}
+	s.cfg.InProcess = true
+	if c, err := s.CreateCampaign(t.Context(), model.CampaignSpec{Target: "../e2e/targets/gossip/target.yaml"}); err != nil || !c.Waits.Equal(c.Created) || c.Waits.IsZero() {
+		t.Errorf("a new one waits since %v, %v", c.Waits, err)
+	}
 	closing := &job{c: model.Campaign{ID: "c-3"}}
 	closing.ctx, closing.cancel = context.WithCancelCause(t.Context())
 	closing.cancel(errClosing)

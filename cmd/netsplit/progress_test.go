@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -204,6 +205,32 @@ func TestTheStatusLineDoesNotWrap(t *testing.T) {
 		if want := columns - 1; columns > 1 && columns < 200 && (len(got) != want || got[want-1] != '…') || (columns < 2 || columns > 200) && len(got) != 200 {
 			t.Errorf("%d columns: %d runes", columns, len(got))
 		}
+	}
+	p.redraw, p.columns = true, func() int { return 20 }
+	if err := p.update(t.Context(), nil, wire.Campaign{ID: "c-20260102-030405-1", State: "running", Running: []string{"r1", "r2"}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len([]rune(strings.TrimPrefix(out.String(), "\r"))); n == 0 || n > 19 {
+		t.Errorf("%q has %d runes", out.String(), n)
+	}
+}
+
+// TestABudgetIsWholeInTheQueue, and is spent from then on.
+func TestABudgetIsWholeInTheQueue(t *testing.T) {
+	p := progressFlags{mode: "plain"}.progress(io.Discard, time.Now().Add(-2*time.Hour))
+	c := wire.Campaign{ID: "c-1", State: "queued", Spec: wire.CampaignSpec{Budget: wire.Span(time.Hour)}}
+	for range 2 {
+		if line := p.status(c); !strings.Contains(line, "at most 1h0m0s") {
+			t.Errorf("%s: %s", c.State, line)
+		}
+		if c.State == "queued" && !p.started.IsZero() {
+			t.Error("its time runs in the queue")
+		}
+		c.State = "running"
+	}
+	p.started = p.started.Add(-20 * time.Minute)
+	if line := p.status(c); !strings.Contains(line, "at most 40m0s") {
+		t.Errorf("%s: %s", c.State, line)
 	}
 }
 
