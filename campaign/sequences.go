@@ -19,14 +19,17 @@ import (
 // source is where the scenarios of a campaign come from.
 func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Source, error) {
 	core := s.coreConfig(spec, t)
-	if spec.Strategy != model.StrategySequences {
-		return search.FromCore(explorer.NewCore(core)), core.Validate()
-	}
-	cfg := sequence.Config{Seed: spec.Seed, Clean: spec.Clean, Depth: spec.Depth, Runs: spec.Runs, Retries: spec.Retries, Keys: spec.Keys}
 	a, err := s.around(spec, t)
 	if err != nil {
 		return nil, err
 	}
+	if spec.Strategy != model.StrategySequences {
+		if core.Random, err = s.random(spec, core, a); err != nil {
+			return nil, err
+		}
+		return search.FromCore(explorer.NewCore(core)), core.Validate()
+	}
+	cfg := sequence.Config{Seed: spec.Seed, Clean: spec.Clean, Depth: spec.Depth, Runs: spec.Runs, Retries: spec.Retries, Keys: spec.Keys}
 	if cfg.Kinds, err = sequence.Kinds(spec.Faults, a, false); err != nil {
 		return nil, err
 	}
@@ -40,6 +43,22 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 		return nil, err
 	}
 	return search.FromSequences(cfg, sequence.Play{Isolating: core.Isolating, MaxCut: core.MaxCut, Files: files, Around: a}), cfg.Validate()
+}
+
+// random is what strategy random draws from.
+func (s *Service) random(spec model.CampaignSpec, core explorer.Config, a sequence.Around) (explorer.Random, error) {
+	out := explorer.Random{Depth: spec.Depth, Steps: sequence.Play{Isolating: core.Isolating, Around: a}.Timed}
+	if len(spec.Faults) == 0 {
+		return out, nil
+	}
+	var err error
+	if out.Kinds, err = sequence.AtTimes(spec.Faults, a); err != nil {
+		return out, err
+	}
+	if slices.ContainsFunc(out.Kinds, func(k model.PointFaultKind) bool { return sequence.FaultAt{Kind: k}.Disk() || k == model.PointDiskFailure }) {
+		err = s.hasDiskGates()
+	}
+	return out, err
 }
 
 // account keeps what became of all that a campaign could have run beside its runs. It is an
@@ -57,9 +76,10 @@ func (s *Service) account(campaign string, source search.Source) error {
 	return nil
 }
 
-// searchesSequences says whether a spec has what strategy sequences alone has.
+// searchesSequences says whether a spec has what strategy sequences alone has; depth and faults
+// are of strategy random, too.
 func searchesSequences(spec model.CampaignSpec) bool {
-	return spec.Depth != 0 || len(spec.Faults) > 0 || spec.Policies != nil || spec.Prioritised || len(spec.Only) > 0 || len(spec.Keys) > 0
+	return spec.Strategy != model.StrategyRandom && (spec.Depth != 0 || len(spec.Faults) > 0) || spec.Policies != nil || spec.Prioritised || len(spec.Only) > 0 || len(spec.Keys) > 0
 }
 
 // policiesOf are what prunes a campaign's sequences, in the order in which they are asked.

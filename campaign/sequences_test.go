@@ -29,6 +29,10 @@ func TestWhatASearchOverSequencesIsGiven(t *testing.T) {
 	if err != nil || !slices.Equal(got.Keys, []model.PointKey{"side", "type"}) || got.Depth != 1 {
 		t.Errorf("keys %v, depth %d: %v", got.Keys, got.Depth, err)
 	}
+	random := model.CampaignSpec{Target: file, Strategy: model.StrategyRandom, Depth: 3, Faults: []model.PointFaultKind{model.PointCrash, model.PointPowerCut}}
+	if got, _, err := s.complete(random); err != nil || got.Depth != 3 {
+		t.Errorf("random: depth %d: %v", got.Depth, err)
+	}
 	const loops = "def filter(s):\n  while True:\n    pass\n"
 	for want, change := range map[string]func(*model.CampaignSpec){
 		"":          func(c *model.CampaignSpec) { c.Keys, c.Prioritised = []model.PointKey{"side", "type", "node"}, true },
@@ -40,7 +44,9 @@ func TestWhatASearchOverSequencesIsGiven(t *testing.T) {
 		"p.yaml:1: no text of a file mine.star": func(c *model.CampaignSpec) {
 			c.Policies = &model.PolicyFile{Name: "p.yaml", Text: "policy: [{file: mine.star}]"}
 		},
-		"are of strategy sequences": func(c *model.CampaignSpec) {
+		"a fault lose is of a message": func(c *model.CampaignSpec) { c.Strategy, c.Faults = model.StrategyRandom, []model.PointFaultKind{model.PointLose} },
+		"depth and faults are of strategies sequences and random": func(c *model.CampaignSpec) { c.Strategy, c.Depth = model.StrategyCoFI, 2 },
+		"keys of sequences": func(c *model.CampaignSpec) {
 			c.Strategy, c.Only = model.StrategyRandom, map[string][]string{"type": {"a"}}
 		},
 	} {

@@ -84,7 +84,7 @@ func (s *Service) complete(spec model.CampaignSpec) (model.CampaignSpec, *model.
 	}
 	sequences := spec.Strategy == model.StrategySequences && spec.Replay == ""
 	if !sequences && searchesSequences(spec) {
-		return bad("depth, faults, policies, prioritised, only and keys are of strategy sequences: use it, or leave them out")
+		return bad("depth and faults are of strategies sequences and random, policies, prioritised, only and keys of sequences: use that strategy, or leave them out")
 	}
 	if sequences {
 		spec.Depth = cmp.Or(spec.Depth, defaultDepth)

@@ -32,6 +32,8 @@ type Config struct {
 	Clean int `json:"clean"`
 	// MaxCut ends a cofi cut at the latest; 0: only the end of the workload does.
 	MaxCut time.Duration `json:"maxCut"`
+	// Random is what strategy random draws from; the zero value: one isolated node.
+	Random Random `json:"-"`
 	// Workload is the expected length of the workload. Strategy random draws its
 	// times from it until a run shows a longer one.
 	Workload time.Duration `json:"workload"`
@@ -61,15 +63,18 @@ func (c Config) Validate() error {
 	if c.Strategy == model.StrategyRandom && c.Workload == 0 {
 		return fmt.Errorf("explorer: random draws its offsets from the length of the workload: state it")
 	}
+	if c.Random.Depth < 0 {
+		return fmt.Errorf("explorer: depth %d: a run has at least one fault", c.Random.Depth)
+	}
 	return nil
 }
 
-// Isolating cuts the node off: from every host, or from the other nodes only.
-func (c Config) Isolating(node model.NodeID) model.Partition {
+// Isolating cuts the nodes off, together: from every other host, or from the other nodes only.
+func (c Config) Isolating(nodes ...model.NodeID) model.Partition {
 	if c.IsolateClients {
-		return model.Isolate(node, c.Hosts, c.Effect)
+		return model.IsolateAll(nodes, c.Hosts, c.Effect)
 	}
-	p := model.Isolate(node, c.Nodes, c.Effect)
+	p := model.IsolateAll(nodes, c.Nodes, c.Effect)
 	if len(c.Hosts) > len(c.Nodes) {
 		p.Shape = model.Partial // the clients stay connected to both sides
 	}

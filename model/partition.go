@@ -125,14 +125,19 @@ func (l Link) String() string { return string(l.Src) + ">" + string(l.Dst) }
 
 // Isolate cuts one host from all others of the testbed.
 func Isolate(host NodeID, all []NodeID, e Effect) Partition {
+	return IsolateAll([]NodeID{host}, all, e)
+}
+
+// IsolateAll is the Complete partition of these hosts, together, from the rest.
+func IsolateAll(hosts, all []NodeID, e Effect) Partition {
 	var rest []NodeID
 	for _, h := range all {
-		if h != host {
+		if !slices.Contains(hosts, h) {
 			rest = append(rest, h)
 		}
 	}
 	slices.Sort(rest)
-	return Partition{Shape: Complete, Effect: e, Groups: [][]NodeID{{host}, rest}}
+	return Partition{Shape: Complete, Effect: e, Groups: [][]NodeID{hosts, rest}}
 }
 
 // groupsOf says how many groups a resolved shape has, 0 for two or more, and what

@@ -164,6 +164,7 @@ type PointFaultKind string
 const (
 	PointCrash       PointFaultKind = "crash"         // the node's process dies
 	PointIsolate     PointFaultKind = "isolate"       // the node is cut off from all others
+	PointPause       PointFaultKind = "pause"         // the node's processes stand still
 	PointLose        PointFaultKind = "lose"          // the message is lost for good
 	PointDiskError   PointFaultKind = "disk-error"    // the operation fails, once
 	PointDiskFailure PointFaultKind = "disk-failure"  // this and all later operations of the node fail

@@ -22,6 +22,9 @@ const (
 	// PointPeriod: the node is cut off for one of the target's own periods and a quarter of it
 	// (Table 11: 18.4 %). The name of the period follows: see For.
 	PointPeriod PointFaultKind = "isolate-period"
+	// PointBoth: the node and the peer of the message are cut off together from all other nodes
+	// (Table 6: 69.1 % need a complete partition).
+	PointBoth PointFaultKind = "isolate-both"
 	// PointNEAT stands for all of them, beside PointCrash and PointIsolate.
 	PointNEAT PointFaultKind = "neat"
 )
@@ -30,7 +33,8 @@ const (
 // names for several of them.
 func SearchedFaults() []PointFaultKind {
 	return []PointFaultKind{PointCrash, PointIsolate, PointLose, PointSilence, PointPartial, PointWithClient, PointLeader, PointLoseAnswer,
-		PointPeriod, PointNEAT, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut, PointDisk, PointTorn, PointCrashAll, PointPowerCutAll}
+		PointPeriod, PointNEAT, PointBoth, PointPause, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut, PointDisk, PointTorn, PointCrashAll,
+		PointPowerCutAll}
 }
 
 // For is PointPeriod of a period.

@@ -33,7 +33,8 @@ func campaignCommand(conn *daemonFlags) *cobra.Command {
 runs that cut and heal at the messages where nodes disagree. TARGET is the name
 of a known target (netsplit target list) or the path of a target file.
 
---explore cofi is that, and random cuts at random times. The others search over
+--explore cofi is that. random has faults at random times: one node is isolated, or
+up to --depth faults of --kinds, which may overlap. The others search over
 sequences of faults: the clean runs show at which messages the target could fail,
 and the fault runs crash a node, isolate one or lose the message there: one fault,
 then two, up to --depth. brute-force runs all sequences, prioritised one of each

@@ -64,6 +64,9 @@ func Kinds(named []model.PointFaultKind, a Around, files bool) (out []FaultAt, e
 	if a.Role == "" {
 		lacks[model.PointLeader] = "the target has no role leader, nor one role alone"
 	}
+	if len(a.Nodes) < 3 {
+		lacks[model.PointBoth] = "the target has no third node to cut two off from"
+	}
 	if len(a.Periods) == 0 {
 		lacks[model.PointPeriod] = "the target names no periods"
 	}

@@ -47,6 +47,8 @@ func (p Play) prior(f Placed, when model.Trigger, match model.MessageMatch) (mod
 	case model.PointLeader:
 		cut(p.Isolating(model.NodeID(p.Role)))
 		st.Do.Isolate, st.Do.Roles = model.NodeID(p.Role), []string{p.Role}
+	case model.PointBoth:
+		cut(p.Isolating(f.Node, f.Peer))
 	case model.PointLoseAnswer:
 		return model.Step{When: when, Do: model.Fault{Message: &model.MessageFault{
 			Kind: model.FaultLose, Lose: model.LoseMessage, Answer: true, Match: match, Nth: f.Turn}}}, true

@@ -12,7 +12,7 @@ import (
 // TestFaultsOfTheNEATStudyAreSteps: each begins at its point, after the fault before it.
 func TestFaultsOfTheNEATStudyAreSteps(t *testing.T) {
 	nodes := []model.NodeID{"n1", "n2", "n3"}
-	p := Play{Keys: model.PointKeys(), MaxCut: 3 * time.Second, Isolating: func(n model.NodeID) model.Partition { return model.Isolate(n, nodes, model.Drop) },
+	p := Play{Keys: model.PointKeys(), MaxCut: 3 * time.Second, Isolating: func(n ...model.NodeID) model.Partition { return model.IsolateAll(n, nodes, model.Drop) },
 		Around: Around{Nodes: nodes, Clients: []model.NodeID{"c1", "c2"}, Role: "leader", Periods: map[string]time.Duration{"beat": 4 * time.Second}}}
 	at := "; when the step before has begun, then message B n2>n3, number 2"
 	want := map[model.PointFaultKind]string{

@@ -37,8 +37,8 @@ type Play struct {
 	// Keys are the identity of points. If node or peer is not among them, a step takes that of
 	// the message, or the operation on a file, that comes.
 	Keys []model.PointKey
-	// Isolating is what cuts a node off.
-	Isolating func(model.NodeID) model.Partition
+	// Isolating is what cuts nodes off, together.
+	Isolating func(...model.NodeID) model.Partition
 	// MaxCut ends a cut, and starts a crashed node again, at the latest; 0: only the end
 	// of the workload does.
 	MaxCut time.Duration
@@ -113,6 +113,8 @@ func (p Play) one(f Placed, when model.Trigger, match model.MessageMatch) (out [
 	switch f.Kind {
 	case model.PointCrash:
 		out = append(out, model.Step{When: when, Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: f.Node}}, Max: p.MaxCut})
+	case model.PointPause:
+		out = append(out, model.Step{When: when, Do: model.Fault{Node: &model.NodeFault{Verb: model.NodePause, Host: f.Node}}, Max: p.MaxCut})
 	case model.PointIsolate:
 		cut := p.Isolating(f.Node)
 		out = append(out, model.Step{When: when, Do: model.Fault{Cut: &cut, Isolate: f.Node}, Max: p.MaxCut})

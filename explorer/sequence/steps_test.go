@@ -12,7 +12,7 @@ import (
 func TestFaultsBecomeSteps(t *testing.T) {
 	send := model.Point{Side: model.SideSend, Node: "n2", Peer: "n1", Type: "ack", Nth: 1}
 	recv := model.Point{Side: model.SideReceive, Node: "n1", Peer: "n2", Type: "ack", Nth: 1}
-	play := Play{Keys: model.PointKeys(), MaxCut: time.Second, Isolating: func(n model.NodeID) model.Partition { return model.Isolate(n, []model.NodeID{"n1", "n2"}, model.Drop) }}
+	play := Play{Keys: model.PointKeys(), MaxCut: time.Second, Isolating: func(n ...model.NodeID) model.Partition { return model.IsolateAll(n, []model.NodeID{"n1", "n2"}, model.Drop) }}
 	for _, c := range []struct {
 		f    model.PointFault
 		want []string
@@ -165,7 +165,7 @@ func TestAHostThatIsNoKeyIsWhoeverHasTheMessage(t *testing.T) {
 	if n := len(points); n != 4 || points[n-2].Turn != 3 || points[n-1].Turn != 3 {
 		t.Fatalf("points %v", points)
 	}
-	play := Play{Keys: keys, Isolating: func(n model.NodeID) model.Partition { return model.Isolate(n, nodes, model.Drop) },
+	play := Play{Keys: keys, Isolating: func(n ...model.NodeID) model.Partition { return model.IsolateAll(n, nodes, model.Drop) },
 		Around: Around{Nodes: nodes, Clients: []model.NodeID{"c1"}, Role: "leader"}}
 	for _, c := range []struct {
 		kind  model.PointFaultKind
