@@ -15,7 +15,11 @@ import (
 // Start starts the target and waits until it is stable, and notes where the
 // time went.
 func (p *Processes) Start(ctx context.Context) error {
-	return p.settled(ctx, p.c.Kit.Target.Timing.Settle)
+	err := p.settled(ctx, p.c.Kit.Target.Timing.Settle)
+	if err != nil && ctx.Err() == nil {
+		err = errors.Join(err, p.distrust())
+	}
+	return err
 }
 
 // Took is how long the servers took to start, and the cluster then to settle.

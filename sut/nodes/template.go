@@ -335,7 +335,8 @@ func (p *Processes) fromTemplate() (bool, error) {
 			return false, fmt.Errorf("copy the template: %w", err)
 		}
 		if sum != p.template.Hosts[h] {
-			return false, errors.Join(fmt.Errorf("the template %s was changed since it was made, in hosts/%s: the next run makes it again", p.template.dir, h), p.template.discard())
+			_, err := p.template.discard()
+			return false, errors.Join(fmt.Errorf("the template %s was changed since it was made, in hosts/%s: the next run makes it again", p.template.dir, h), err)
 		}
 	}
 	return len(p.c.Kit.Target.Template.Keep) > 0, nil
@@ -343,13 +344,27 @@ func (p *Processes) fromTemplate() (bool, error) {
 
 // discard lets the next run make the template anew. It does nothing while another process
 // has it locked: that one checks it, or makes it.
-func (t *template) discard() error {
+func (t *template) discard() (done bool, err error) {
 	lock, err := t.lock()
 	if lock == nil || err != nil {
-		return err
+		return false, err
 	}
 	defer lock.Close()
-	return os.Remove(filepath.Join(t.dir, manifestFile))
+	err = os.Remove(filepath.Join(t.dir, manifestFile))
+	return err == nil, err
+}
+
+// distrust has the template made again, once in a campaign, as the target did not start from it:
+// what its processes left there may be whole and of no use.
+func (p *Processes) distrust() error {
+	if p.template == nil || !p.c.Kit.templates.again(p.template.dir) {
+		return nil
+	}
+	done, err := p.template.discard()
+	if done {
+		p.c.Kit.templates.say("the target did not start from its template, which is made again")
+	}
+	return err
 }
 
 // forgetOld removes the least recently used templates of this target, and parts that killed
