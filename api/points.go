@@ -38,7 +38,7 @@ func (s *server) account(ctx context.Context, in *IDParam) (*body[model.Account]
 
 type pointsInput struct {
 	IDParam
-	Fault string `query:"fault" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,isolate-both,pause,disk-error,disk-failure,corrupt,power-cut,disk,torn,crash-all,power-cut-all" doc:"Only this kind of faults, or those that the name stands for"`
+	Fault string `query:"fault" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,isolate-both,pause,disk-error,disk-failure,corrupt,power-cut,disk,torn,crash-all,power-cut-all,shift-crash,shift-power-cut" doc:"Only this kind of faults, or those that the name stands for"`
 }
 
 func (s *server) listPoints(ctx context.Context, in *pointsInput) (*body[wire.FaultPoints], error) {

@@ -55,7 +55,9 @@ func (s *Service) random(spec model.CampaignSpec, core explorer.Config, a sequen
 	if out.Kinds, err = sequence.AtTimes(spec.Faults, a); err != nil {
 		return out, err
 	}
-	if slices.ContainsFunc(out.Kinds, func(k model.PointFaultKind) bool { return sequence.FaultAt{Kind: k}.Disk() || k == model.PointDiskFailure }) {
+	if slices.ContainsFunc(out.Kinds, func(k model.PointFaultKind) bool {
+		return sequence.FaultAt{Kind: k}.Disk() || k == model.PointDiskFailure
+	}) {
 		err = s.hasDiskGates()
 	}
 	return out, err

@@ -44,7 +44,9 @@ func TestWhatASearchOverSequencesIsGiven(t *testing.T) {
 		"p.yaml:1: no text of a file mine.star": func(c *model.CampaignSpec) {
 			c.Policies = &model.PolicyFile{Name: "p.yaml", Text: "policy: [{file: mine.star}]"}
 		},
-		"a fault lose is of a message": func(c *model.CampaignSpec) { c.Strategy, c.Faults = model.StrategyRandom, []model.PointFaultKind{model.PointLose} },
+		"a fault lose is of a message": func(c *model.CampaignSpec) {
+			c.Strategy, c.Faults = model.StrategyRandom, []model.PointFaultKind{model.PointLose}
+		},
 		"depth and faults are of strategies sequences and random": func(c *model.CampaignSpec) { c.Strategy, c.Depth = model.StrategyCoFI, 2 },
 		"keys of sequences": func(c *model.CampaignSpec) {
 			c.Strategy, c.Only = model.StrategyRandom, map[string][]string{"type": {"a"}}

@@ -35,7 +35,7 @@ type Config struct {
 	// Random is what strategy random draws from; the zero value: one isolated node.
 	Random Random `json:"-"`
 	// Workload is the expected length of the workload. Strategy random draws its
-	// times from it until a run shows a longer one.
+	// times from it until a run shows how long it is.
 	Workload time.Duration `json:"workload"`
 }
 
@@ -176,7 +176,7 @@ type Core struct {
 // Done, with the error as Why.
 func NewCore(cfg Config) *Core {
 	return &Core{
-		cfg: cfg, err: cfg.Validate(), rules: policy.Rules(), longest: cfg.Workload,
+		cfg: cfg, err: cfg.Validate(), rules: policy.Rules(),
 		out: map[string]*issued{}, handed: map[string]*issued{}, states: map[metKey]*stateInfo{}, pairs: map[pairKey]*pair{},
 	}
 }

@@ -1,6 +1,7 @@
 package explorer
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -59,7 +60,7 @@ func (c *Core) randomScenario() *issued {
 func (c *Core) randomFault(r *rand.Rand) ([]model.Step, string) {
 	kinds := c.cfg.Random.Kinds
 	node := policy.Node(r, c.cfg.Nodes)
-	from, to := policy.Offsets(r, c.longest)
+	from, to := policy.Offsets(r, cmp.Or(c.longest, c.cfg.Workload))
 	if len(kinds) == 0 {
 		step := c.isolating(node)
 		step.When.At, step.Until.At = from, to

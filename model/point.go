@@ -173,6 +173,12 @@ const (
 	PointPowerCut    PointFaultKind = "power-cut"     // the node crashes and loses what it did not sync
 	PointCrashAll    PointFaultKind = "crash-all"     // the processes of all nodes die
 	PointPowerCutAll PointFaultKind = "power-cut-all" // all nodes crash and lose what they did not sync
+	// PointShiftCrash and PointShiftPowerCut: the majority moves. A minority is cut off; then it is
+	// joined by the node, which fails at that moment, and the others are cut off. Two majorities share
+	// a node, and the system counts on its memory.
+	PointShiftCrash    PointFaultKind = "shift-crash"
+	PointShiftPowerCut PointFaultKind = "shift-power-cut"
+
 	PointDisk        PointFaultKind = "disk"          // stands for all disk faults, and for a crash before an operation on a file
 )
 

@@ -34,7 +34,7 @@ const (
 func SearchedFaults() []PointFaultKind {
 	return []PointFaultKind{PointCrash, PointIsolate, PointLose, PointSilence, PointPartial, PointWithClient, PointLeader, PointLoseAnswer,
 		PointPeriod, PointNEAT, PointBoth, PointPause, PointDiskError, PointDiskFailure, PointCorrupt, PointPowerCut, PointDisk, PointTorn, PointCrashAll,
-		PointPowerCutAll}
+		PointPowerCutAll, PointShiftCrash, PointShiftPowerCut}
 }
 
 // For is PointPeriod of a period.

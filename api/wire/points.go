@@ -4,7 +4,7 @@ import "netsplit/model"
 
 // PointsQuery asks which single faults a search could make.
 type PointsQuery struct {
-	Faults   []string            `json:"faults,omitempty" maxItems:"20" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,isolate-both,pause,disk-error,disk-failure,corrupt,power-cut,disk,torn,crash-all,power-cut-all" doc:"Kinds of faults; absent: crash, isolate, lose, and those of disks if the records have operations on files"`
+	Faults   []string            `json:"faults,omitempty" maxItems:"22" enum:"crash,isolate,lose,silence,partial,isolate-with-client,isolate-leader,lose-answer,isolate-period,neat,isolate-both,pause,disk-error,disk-failure,corrupt,power-cut,disk,torn,crash-all,power-cut-all,shift-crash,shift-power-cut" doc:"Kinds of faults; absent: crash, isolate, lose, and those of disks if the records have operations on files"`
 	Keys     []string            `json:"keys,omitempty" maxItems:"8" enum:"side,node,peer,type,port,after,nth,stage" doc:"What makes two points one; absent: as the target says"`
 	Only     map[string][]string `json:"only,omitempty" doc:"Keep faults with one of the values of each key, which is one of fault, place and those of points; * stands for any text"`
 	Policies *PolicyFile         `json:"policies,omitempty" doc:"What prunes the faults"`

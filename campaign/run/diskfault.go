@@ -158,6 +158,9 @@ func (s *session) disk(d model.Decision) (done []model.NodeAction) {
 	}
 	for _, p := range slices.Backward(names) {
 		a, err := n.procs.ActNow(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host})
+		if s.spares(d.Step, err) { // and so the host keeps what it wrote
+			return done
+		}
 		if err != nil {
 			trouble("kill of %s: %v", p, err)
 			return done

@@ -17,9 +17,13 @@ type diskServers struct {
 	did  []string
 	runs map[string]bool
 	fail error
+	busy error // why nothing is done to a server
 }
 
 func (f *diskServers) ActNow(a model.NodeAction) (model.NodeAction, error) {
+	if f.busy != nil {
+		return a, f.busy
+	}
 	f.did = append(f.did, fmt.Sprintf("%s %s", a.Verb, a.Process))
 	f.runs[a.Process] = a.Verb != model.NodeKill
 	return a, nil
@@ -150,6 +154,25 @@ func TestAFaultOfAllNodesLeavesIdleHostsAlone(t *testing.T) {
 		s.lifted.Wait()
 		if all != (len(s.incomplete) == 0) || !all && len(s.incomplete) != 2 {
 			t.Errorf("as one of all: %t: %q", all, s.incomplete)
+		}
+	}
+}
+
+// TestAFaultOfManyLeavesAServerAloneThatStartsOrEnded, with its files; a fault of one does not.
+func TestAFaultOfManyLeavesAServerAloneThatStartsOrEnded(t *testing.T) {
+	for _, busy := range []error{nodes.ErrBusy, nodes.ErrNotRunning, errors.New("no such process")} {
+		for _, many := range []bool{true, false} {
+			s, f := diskSession(t,
+				model.Step{Do: model.Fault{IfRunning: many, Disk: &model.DiskFault{Kind: model.DiskPowerCut, Host: "n2"}}},
+				model.Step{When: model.Trigger{Follows: model.FollowsBegin}, Do: model.Fault{IfRunning: many, Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}})
+			f.busy = busy
+			s.Mark(model.EventWorkload)
+			s.Mark(model.EventStop)
+			s.lifted.Wait()
+			spared := many && (busy == nodes.ErrBusy || busy == nodes.ErrNotRunning)
+			if spared != (len(s.incomplete) == 0) || len(s.disks.damaged) > 0 || slices.ContainsFunc(f.did, func(d string) bool { return strings.HasPrefix(d, "cut") }) {
+				t.Errorf("%v, of many %t: %q, did %q", busy, many, s.incomplete, f.did)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/sut/nodes"
 )
 
 // servers acts on the servers of the target; nodes.Processes.
@@ -92,6 +94,9 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 	}
 	for _, p := range names {
 		a, err := n.procs.ActNow(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host})
+		if s.spares(d.Step, err) {
+			continue
+		}
 		if err != nil {
 			s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): %s of %s: %v", d.Step, f, d.Verb, p, err))
 			continue
@@ -99,6 +104,12 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 		done = append(done, a)
 	}
 	return done
+}
+
+// spares says that a step with IfRunning leaves a server alone that an action did not reach: it
+// is being started or stopped, or has just ended.
+func (s *session) spares(step int, err error) bool {
+	return s.scn.Steps[step-1].Do.IfRunning && (errors.Is(err, nodes.ErrBusy) || errors.Is(err, nodes.ErrNotRunning))
 }
 
 // enterActions enters what was done to servers, once the packet that waited is decided. The

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,6 +32,41 @@ func (s *session) keepReleased(held *heldFrame, at time.Duration) {
 			c.released = append(c.released, p)
 		}
 	}
+}
+
+// resetsOn are the digests of the segments that netsplit itself sent over a link to reset
+// connections, up to a time, each as often as it was sent. The caller holds mu.
+func (s *session) resetsOn(l model.Link, to time.Duration) map[uint64]int {
+	out := map[uint64]int{}
+	for _, p := range s.resets {
+		if p.link == l && p.at <= to {
+			out[p.digest]++
+		}
+	}
+	return out
+}
+
+// arrivedResets counts the segments of resetsOn that arrived at a host between two moments.
+func (r *run) arrivedResets(ctx context.Context, host model.NodeID, sent map[uint64]int, from, to time.Time) (int, error) {
+	if len(sent) == 0 || !to.After(from) {
+		return 0, nil
+	}
+	digests := slices.Sorted(maps.Keys(sent))
+	all, err := r.c.Testbed.ArrivalsOf(ctx, host, digests, from)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i, at := range all {
+		in := 0
+		for _, t := range at {
+			if !t.Before(from) && !t.After(to) {
+				in++
+			}
+		}
+		n += min(in, sent[digests[i]])
+	}
+	return n, nil
 }
 
 // recently is what was released within agent.Edge before a time. The caller holds mu.

@@ -7,6 +7,7 @@ import (
 	"netsplit/inference"
 	"netsplit/model"
 	"netsplit/testbed"
+	"netsplit/testbed/agent"
 )
 
 // reset resets the TCP connections that cross a cut, at both ends, and
@@ -74,6 +75,7 @@ func (s *session) resetEnd(src, dst netip.AddrPort, srcHost, dstHost model.NodeI
 	}
 	frame, err := testbed.RST(a, b, tags, src, dst, seq, ack, ack != 0)
 	if err == nil {
+		s.resets = append(s.resets, letGo{model.Link{Src: srcHost, Dst: dstHost}, s.now(), agent.Digest(frame)})
 		err = s.gate.Release(frame, dstHost)
 	}
 	if err != nil {

@@ -54,6 +54,7 @@ type session struct {
 	disks    diskFaults
 	gateCuts []*gateCut // of the scenario's steps, in the order in which they began
 	recent   []letGo    // released within the last agent.Edge
+	resets   []letGo    // sent to reset connections
 	lately   lately
 
 	cuts        map[string]*ruleCut // cuts of a script, by name

@@ -32,7 +32,7 @@ func (f *exploreFlags) register(c *cobra.Command, spec *wire.CampaignSpec) {
 	fs.StringVar(&spec.Strategy, "strategy", "cofi", "cofi, random, sequences or clean")
 	fs.StringVar(&f.explore, "explore", "", "in place of --strategy: cofi, random, or sequences of faults: "+exploreBrute+", "+explorePrioritised+" or "+explorePolicies)
 	fs.IntVar(&spec.Depth, "depth", 0, "sequences, random: the most faults in a run (default 1)")
-	fs.StringSliceVar(&spec.Faults, "kinds", nil, "sequences, random: kinds of faults, of "+model.Joined(model.SearchedFaults())+" (default crash,isolate,lose; random: isolate). neat: crash, isolate, and all of the study; disk: all of disks, and crashes before operations on files; torn: the end of a file is gone; crash-all, power-cut-all: of all nodes at once")
+	fs.StringSliceVar(&spec.Faults, "kinds", nil, "sequences, random: kinds of faults, of "+model.Joined(model.SearchedFaults())+" (default crash,isolate,lose; random: isolate). neat: crash, isolate, and all of the study; disk: all of disks, and crashes before operations on files; torn: the end of a file is gone; crash-all, power-cut-all: of all nodes at once; shift-crash, shift-power-cut: the majority moves, and the node that both have fails")
 	fs.StringArrayVar(&f.only, "only", nil, onlyHelp)
 	fs.StringSliceVar(&spec.Keys, "keys", nil, "sequences: what makes two points one, of "+model.Joined(model.PointKeys())+" (default: as the target says)")
 	fs.StringVar(&f.policy, "policy", "", "sequences: a file of policies, YAML or Starlark (default: all sequences are run)")

@@ -66,6 +66,8 @@ func Kinds(named []model.PointFaultKind, a Around, files bool) (out []FaultAt, e
 	}
 	if len(a.Nodes) < 3 {
 		lacks[model.PointBoth] = "the target has no third node to cut two off from"
+		lacks[model.PointShiftCrash] = "the target has no three nodes"
+		lacks[model.PointShiftPowerCut] = lacks[model.PointShiftCrash]
 	}
 	if len(a.Periods) == 0 {
 		lacks[model.PointPeriod] = "the target names no periods"

@@ -49,14 +49,16 @@ func AllKinds() []FaultAt {
 }
 
 // Rare lists kinds of faults that are beyond FATE's: of all nodes at once, which no replica
-// prevents, of two nodes, of servers that stand still, and of files whose end is gone. A search
-// has those that it is told.
+// prevents, of two nodes, of servers that stand still, of files whose end is gone, and cuts that
+// move. A search has those that it is told.
 func Rare() []FaultAt {
 	return []FaultAt{
 		{model.PointTorn, model.SideFile, model.PlaceBefore},
 		{model.PointBoth, model.SideSend, model.PlaceBefore},
 		{model.PointPause, model.SideSend, model.PlaceAfter},
 		{model.PointPause, model.SideReceive, model.PlaceBefore},
+		{model.PointShiftCrash, model.SideSend, model.PlaceBefore},
+		{model.PointShiftPowerCut, model.SideSend, model.PlaceBefore},
 		{model.PointCrashAll, model.SideSend, model.PlaceAfter},
 		{model.PointPowerCutAll, model.SideSend, model.PlaceAfter},
 		{model.PointPowerCutAll, model.SideFile, model.PlaceBefore},

@@ -21,7 +21,7 @@ func AtDisks() []FaultAt {
 
 // Disk says whether a run needs a disk gate for it.
 func (k FaultAt) Disk() bool {
-	return k.Side == model.SideFile || k.Kind == model.PointPowerCut || k.Kind == model.PointPowerCutAll
+	return k.Side == model.SideFile || k.Kind == model.PointPowerCut || k.Kind == model.PointPowerCutAll || k.Kind == model.PointShiftPowerCut
 }
 
 // Placed is a fault at a point. Node and peer are those of the recorded run that played the
@@ -68,8 +68,12 @@ func (p Play) Steps(faults []Placed) (out []model.Step) {
 }
 
 // ends puts roles in place of the node and the peer of a fault's point that are no keys, and
-// lists them.
+// lists them. A cut that moves has the nodes of the earlier run: roles are not there any more when
+// it moves.
 func (p Play) ends(f *Placed) (roles []model.NodeID) {
+	if isShift(f.Kind) {
+		return nil
+	}
 	node, peer := model.NodeID(model.RoleSender), model.NodeID(model.RoleReceiver)
 	switch f.Side {
 	case model.SideReceive:
@@ -94,8 +98,11 @@ func names(do *model.Fault, h model.NodeID) bool {
 
 // one is the steps of a fault, given when it may begin and its message.
 func (p Play) one(f Placed, when model.Trigger, match model.MessageMatch) (out []model.Step) {
-	if ofAll(f.Kind) {
+	switch {
+	case ofAll(f.Kind):
 		return p.all(f, when, match)
+	case isShift(f.Kind):
+		return p.shift(f, when, match)
 	}
 	if st, ok := p.disk(f, when, match); ok {
 		return []model.Step{st}
@@ -191,6 +198,8 @@ func lasts(faults []model.PointFault, nodes int) []int {
 		switch {
 		case ofAll(f.Kind):
 			n += nodes
+		case isShift(f.Kind):
+			n += 3
 		case loses(f) && f.Kind != model.PointLose:
 			n += 2
 		default:

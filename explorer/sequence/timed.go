@@ -36,6 +36,9 @@ func AtTimes(named []model.PointFaultKind, a Around) (out []model.PointFaultKind
 // it leaves those alone that another fault has killed.
 func (p Play) Timed(kind model.PointFaultKind, node, peer model.NodeID, from, to time.Duration) []model.Step {
 	p.MaxCut = 0
+	if isShift(kind) {
+		p.MaxCut = max((to-from)/2, 1) // it moves half-way
+	}
 	f := Placed{PointFault: model.PointFault{Point: model.Point{Side: model.SideSend, Node: node, Peer: peer}, Kind: kind, Place: model.PlaceAfter}}
 	if kind == model.PointDiskFailure {
 		f.Side = model.SideFile
@@ -47,7 +50,7 @@ func (p Play) Timed(kind model.PointFaultKind, node, peer model.NodeID, from, to
 		if i == 0 {
 			st.When.At = from
 		}
-		if st.Max == 0 {
+		if st.Max == 0 && st.Until.After == 0 {
 			st.Until.At = to
 		}
 		st.Do.IfRunning = st.Do.Node != nil || st.Do.Disk != nil && st.Do.Disk.Kills()

@@ -31,6 +31,8 @@ func TestFaultsAtTimesBeginAndEndThere(t *testing.T) {
 		model.PointPowerCut:           "power cut on n2" + until,
 		model.PointCrashAll:           "crash n1" + until,
 		model.PointPowerCutAll:        "power cut on n1" + until,
+		model.PointShiftCrash:         "cut complete n1 | n2,n3; when 2s into the workload; at most 1.5s",
+		model.PointShiftPowerCut:      "cut complete n1 | n2,n3; when 2s into the workload; at most 1.5s",
 	}
 	var named []model.PointFaultKind
 	for _, k := range model.SearchedFaults() {
@@ -47,7 +49,7 @@ func TestFaultsAtTimesBeginAndEndThere(t *testing.T) {
 		if got := steps[0].String(); got != want[k] {
 			t.Errorf("%s: %s, want %s", k, got, want[k])
 		}
-		if n := len(steps); ofAll(k) && n != 3 || !ofAll(k) && n != 1 {
+		if n := len(steps); (ofAll(k) || isShift(k)) != (n == 3) || n != 1 && n != 3 {
 			t.Errorf("%s: %d steps", k, n)
 		}
 		for i := range steps {
@@ -56,7 +58,7 @@ func TestFaultsAtTimesBeginAndEndThere(t *testing.T) {
 				t.Errorf("%s: %v", k, err)
 			}
 			kills := st.Do.Node != nil || st.Do.Disk != nil && st.Do.Disk.Kills()
-			if st.Do.IfRunning != kills {
+			if st.Do.IfRunning != kills || st.When.At != 0 && i > 0 {
 				t.Errorf("%s: ifRunning %v", k, st.Do.IfRunning)
 			}
 			if ofAll(k) && st.Until.At != 5*time.Second {

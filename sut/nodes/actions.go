@@ -78,6 +78,12 @@ func (p *Processes) Act(a model.NodeAction) error {
 	return nil
 }
 
+// Why ActNow did nothing to a server: it is being started or stopped, or it has ended.
+var (
+	ErrBusy       = errors.New("something else is being done to it")
+	ErrNotRunning = errors.New("it does not run")
+)
+
 // ActNow kills, pauses or resumes a server and returns what is to be entered in the record.
 // It waits for nobody and enters nothing: who calls it may hold what the journal takes. A server
 // that is stopping may be killed.
@@ -87,13 +93,13 @@ func (p *Processes) ActNow(a model.NodeAction) (model.NodeAction, error) {
 	case one.TryLock():
 		defer one.Unlock()
 	case a.Verb != model.NodeKill || !one.stops.Load():
-		return a, errors.New("something else is being done to it")
+		return a, ErrBusy
 	}
 	switch s, err := p.find(a); {
 	case err != nil:
 		return a, err
 	case s == nil || p.over(s):
-		return a, errors.New("it does not run")
+		return a, ErrNotRunning
 	case s.Proc == nil:
 		return a, errors.New("hooks of the testbed act on servers there, and take too long while packets wait: use a script")
 	default:
