@@ -179,7 +179,7 @@ const (
 	PointShiftCrash    PointFaultKind = "shift-crash"
 	PointShiftPowerCut PointFaultKind = "shift-power-cut"
 
-	PointDisk        PointFaultKind = "disk"          // stands for all disk faults, and for a crash before an operation on a file
+	PointDisk PointFaultKind = "disk" // stands for all disk faults, and for a crash before an operation on a file
 )
 
 // FaultPlace says whether a fault is before or after the message or operation of its point.

@@ -12,7 +12,9 @@ import (
 func TestFaultsBecomeSteps(t *testing.T) {
 	send := model.Point{Side: model.SideSend, Node: "n2", Peer: "n1", Type: "ack", Nth: 1}
 	recv := model.Point{Side: model.SideReceive, Node: "n1", Peer: "n2", Type: "ack", Nth: 1}
-	play := Play{Keys: model.PointKeys(), MaxCut: time.Second, Isolating: func(n ...model.NodeID) model.Partition { return model.IsolateAll(n, []model.NodeID{"n1", "n2"}, model.Drop) }}
+	play := Play{Keys: model.PointKeys(), MaxCut: time.Second, Isolating: func(n ...model.NodeID) model.Partition {
+		return model.IsolateAll(n, []model.NodeID{"n1", "n2"}, model.Drop)
+	}}
 	for _, c := range []struct {
 		f    model.PointFault
 		want []string
