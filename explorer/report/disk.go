@@ -73,5 +73,19 @@ func diskResult(in *Input, r model.StepResult) string {
 	return "; " + clean(strings.Join(out, "; "))
 }
 
+// damageWords says what a step did to the files of a host whose servers it had killed.
+func damageWords(d *model.DiskDamage) string {
+	files := model.Count(len(d.Files), "file", "files")
+	switch {
+	case d.Kind == model.DiskTorn:
+		return fmt.Sprintf("cut the end off %s of %s", files, d.Host)
+	case d.Kind == model.DiskCorrupt:
+		return fmt.Sprintf("changed %s of %s", files, d.Host)
+	case len(d.Files) == 0:
+		return fmt.Sprintf("cut the power of %s, where all was synced,", d.Host)
+	}
+	return fmt.Sprintf("cut the power of %s, which lost what it had not synced of %s,", d.Host, files)
+}
+
 // maxDamaged bounds the damaged files that are told one by one.
 const maxDamaged = 6

@@ -45,6 +45,9 @@ func TestAStepAboutADiskIsTold(t *testing.T) {
 	if said := otherSteps(&in.Summary); said != " Step 1 (disk gone on n1) began at 0.000 s. Step 2 (power cut on n2) began at 0.000 s." {
 		t.Errorf("%q", said)
 	}
+	if story := strings.Join(actionsStory(in), " "); story != "Steps cut the power of n2, which lost what it had not synced of 8 files, at 0.000 s." {
+		t.Errorf("%q", story)
+	}
 	// A kill by a step is no workload's.
 	if story := strings.Join(actionsStory(&Input{Summary: in.Summary, Events: []model.Event{{Kind: model.EventNode, Node: &model.NodeAction{Verb: model.NodeKill, Process: "db", Host: "n2"}}}}), " "); !strings.HasPrefix(story, "Steps killed db on n2") {
 		t.Errorf("%q", story)

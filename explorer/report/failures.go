@@ -152,6 +152,12 @@ func actionsBy(in *Input, who string, step bool) []string {
 	var did []string
 	n := 0
 	for _, e := range in.Events {
+		if e.Kind == model.EventDisk && e.Disk != nil && step {
+			if n++; n <= maxActions {
+				did = append(did, damageWords(e.Disk)+" at "+at(e.At))
+			}
+			continue
+		}
 		if e.Kind != model.EventNode || e.Node == nil || byStep(&in.Summary.Scenario, e.Node) != step {
 			continue
 		}

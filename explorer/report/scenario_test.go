@@ -26,5 +26,8 @@ func TestAScenarioIsToldStepByStep(t *testing.T) {
 	if n := strings.Count(plan, "<tr class=\"cut\">"); n != 2 {
 		t.Errorf("%d cuts", n)
 	}
-	wants(t, "report", page, "of the run&#39;s 2 cuts, the first of which is drawn", "what n2 send to n1 (the other direction stays open)")
+	wants(t, "report", page, "of the run&#39;s 2 cuts, the first of which is drawn", "Step 2 cut what n2 send to n1 (the other direction stays open), from 3.000 s to 4.000 s.")
+	if strings.Contains(page, "Step 1 cut") || strings.Contains(page, "Step 3 cut") {
+		t.Error("the first cut is told twice, or one that never began")
+	}
 }

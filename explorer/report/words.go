@@ -88,9 +88,25 @@ func story(in *Input, t *timeline) []string {
 	} else {
 		out = append(out, cutStory(in, t)...)
 	}
+	out = append(out, furtherCuts(s)...)
 	out = append(out, actionsStory(in)...)
 	out = append(out, recoveryStory(in, t)...)
 	out = append(out, verdictStory(s))
+	return out
+}
+
+// furtherCuts says what the cuts of a scenario parted that began after its first one, and when.
+func furtherCuts(s *model.RunSummary) (out []string) {
+	var cuts []model.StepResult
+	for _, r := range s.Result.Steps {
+		if r.By != "" && r.Step >= 1 && r.Step <= len(s.Scenario.Steps) && s.Scenario.Steps[r.Step-1].Do.Cut != nil {
+			cuts = append(cuts, r)
+		}
+	}
+	slices.SortStableFunc(cuts, func(a, b model.StepResult) int { return cmp.Compare(a.Began, b.Began) })
+	for _, r := range cuts[min(1, len(cuts)):] {
+		out = append(out, fmt.Sprintf("Step %d cut %s, from %s to %s.", r.Step, sides(*s.Scenario.Steps[r.Step-1].Do.Cut), at(r.Began), at(r.Ended)))
+	}
 	return out
 }
 
