@@ -95,32 +95,6 @@ func story(in *Input, t *timeline) []string {
 	return out
 }
 
-// furtherCuts says what the cuts of a scenario parted that began after its first one, and when.
-func furtherCuts(s *model.RunSummary) (out []string) {
-	var cuts []model.StepResult
-	for _, r := range s.Result.Steps {
-		if r.By != "" && r.Step >= 1 && r.Step <= len(s.Scenario.Steps) && s.Scenario.Steps[r.Step-1].Do.Cut != nil {
-			cuts = append(cuts, r)
-		}
-	}
-	slices.SortStableFunc(cuts, func(a, b model.StepResult) int { return cmp.Compare(a.Began, b.Began) })
-	for _, r := range cuts[min(1, len(cuts)):] {
-		out = append(out, fmt.Sprintf("Step %d cut %s, from %s to %s.", r.Step, sides(*s.Scenario.Steps[r.Step-1].Do.Cut), at(r.Began), at(r.Ended)))
-	}
-	return out
-}
-
-// otherSteps says when the steps of a scenario without a cut began, of messages aside: those
-// stand with what they did.
-func otherSteps(s *model.RunSummary) (out string) {
-	for _, r := range s.Result.Steps {
-		if r.By != "" && r.Step >= 1 && r.Step <= len(s.Scenario.Steps) && s.Scenario.Fault(r.Step) == nil {
-			out += fmt.Sprintf(" Step %d (%s) began at %s.", r.Step, clean(s.Scenario.Steps[r.Step-1].Do.String()), at(r.Began))
-		}
-	}
-	return out
-}
-
 // stateWords writes an inconsistent state: a was x while b was y.
 func stateWords(inv *model.Invariant, st model.State) string {
 	return clean(fmt.Sprintf("%s = %s while %s = %s", inv.A, st.A, inv.B, st.B))
