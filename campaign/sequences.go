@@ -19,6 +19,10 @@ import (
 // source is where the scenarios of a campaign come from.
 func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Source, error) {
 	core := s.coreConfig(spec, t)
+	if spec.Strategy != model.StrategySequences && len(spec.Faults) == 0 {
+		core.Random.Depth = spec.Depth
+		return search.FromCore(explorer.NewCore(core)), core.Validate()
+	}
 	a, err := s.around(spec, t)
 	if err != nil {
 		return nil, err
@@ -45,12 +49,9 @@ func (s *Service) source(spec model.CampaignSpec, t *model.Target) (search.Sourc
 	return search.FromSequences(cfg, sequence.Play{Isolating: core.Isolating, MaxCut: core.MaxCut, Files: files, Around: a}), cfg.Validate()
 }
 
-// random is what strategy random draws from.
+// random is what strategy random draws from, given kinds of faults.
 func (s *Service) random(spec model.CampaignSpec, core explorer.Config, a sequence.Around) (explorer.Random, error) {
 	out := explorer.Random{Depth: spec.Depth, Steps: sequence.Play{Isolating: core.Isolating, Around: a}.Timed}
-	if len(spec.Faults) == 0 {
-		return out, nil
-	}
 	var err error
 	if out.Kinds, err = sequence.AtTimes(spec.Faults, a); err != nil {
 		return out, err
@@ -81,7 +82,7 @@ func (s *Service) account(campaign string, source search.Source) error {
 // searchesSequences says whether a spec has what strategy sequences alone has; depth and faults
 // are of strategy random, too.
 func searchesSequences(spec model.CampaignSpec) bool {
-	return spec.Strategy != model.StrategyRandom && (spec.Depth != 0 || len(spec.Faults) > 0) || spec.Policies != nil || spec.Prioritised || len(spec.Only) > 0 || len(spec.Keys) > 0
+	return (spec.Strategy != model.StrategyRandom || spec.Replay != "") && (spec.Depth != 0 || len(spec.Faults) > 0) || spec.Policies != nil || spec.Prioritised || len(spec.Only) > 0 || len(spec.Keys) > 0
 }
 
 // policiesOf are what prunes a campaign's sequences, in the order in which they are asked.

@@ -176,9 +176,18 @@ type Core struct {
 // Done, with the error as Why.
 func NewCore(cfg Config) *Core {
 	return &Core{
-		cfg: cfg, err: cfg.Validate(), rules: policy.Rules(),
+		cfg: cfg, err: cfg.Validate(), rules: policy.Rules(), longest: bound(cfg),
 		out: map[string]*issued{}, handed: map[string]*issued{}, states: map[metKey]*stateInfo{}, pairs: map[pairKey]*pair{},
 	}
+}
+
+// bound is how long workloads are, as far as that is known before any run: nothing is if clean
+// runs come first.
+func bound(cfg Config) time.Duration {
+	if cfg.Clean > 0 {
+		return 0
+	}
+	return cfg.Workload
 }
 
 // Step takes one input and returns what follows from it.

@@ -30,7 +30,7 @@ type Random struct {
 
 // draw is the generator of the current scenario for one purpose. It depends on
 // the campaign's seed and the scenario's number only, so that what was drawn
-// before, and in which order runs came back, do not matter.
+// before does not matter. Offsets also depend on the longest workload so far.
 func (c *Core) draw(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(c.cfg.Seed, stream+uint64(c.next)))
 }

@@ -150,17 +150,16 @@ func (s *session) disk(d model.Decision) (done []model.NodeAction) {
 	if d.Verb != model.NodeKill {
 		return nil
 	}
-	if len(names) > 0 { // else another step has them down
-		n.down[f.Host] = d.Step
-	}
 	trouble := func(format string, args ...any) {
 		s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): %s", d.Step, f, fmt.Sprintf(format, args...)))
 	}
-	for _, p := range slices.Backward(names) {
+	for i, p := range slices.Backward(names) {
 		a, err := n.procs.ActNow(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host})
 		if s.spares(d.Step, err) { // and so the host keeps what it wrote
+			n.on[d.Step] = names[i+1:]
 			return done
 		}
+		n.down[f.Host] = d.Step
 		if err != nil {
 			trouble("kill of %s: %v", p, err)
 			return done

@@ -167,9 +167,12 @@ func TestAFaultOfManyLeavesAServerAloneThatStartsOrEnded(t *testing.T) {
 				model.Step{When: model.Trigger{Follows: model.FollowsBegin}, Do: model.Fault{IfRunning: many, Node: &model.NodeFault{Verb: model.NodeKill, Host: "n2"}}})
 			f.busy = busy
 			s.Mark(model.EventWorkload)
+			spared := many && (busy == nodes.ErrBusy || busy == nodes.ErrNotRunning)
+			if spared && (len(s.nodes.down) > 0 || len(s.nodes.on[1])+len(s.nodes.on[2]) > 0) {
+				t.Errorf("%v: down %v, by steps %v", busy, s.nodes.down, s.nodes.on)
+			}
 			s.Mark(model.EventStop)
 			s.lifted.Wait()
-			spared := many && (busy == nodes.ErrBusy || busy == nodes.ErrNotRunning)
 			if spared != (len(s.incomplete) == 0) || len(s.disks.damaged) > 0 || slices.ContainsFunc(f.did, func(d string) bool { return strings.HasPrefix(d, "cut") }) {
 				t.Errorf("%v, of many %t: %q, did %q", busy, many, s.incomplete, f.did)
 			}

@@ -125,7 +125,7 @@ func (r *run) countLeaks(ctx context.Context, c *gateCut) {
 	var first time.Time
 	for _, l := range links {
 		s.mu.Lock()
-		released, resets := s.releasedOn(c, l), s.resetsOn(l, healAt)
+		released, resets := s.releasedOn(c, l), s.resetsOn(c, l)
 		s.mu.Unlock()
 		n, at, err := r.c.Testbed.Arrived(ctx, l, c.partition.Only, from, to, released...)
 		if err != nil {

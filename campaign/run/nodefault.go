@@ -63,16 +63,14 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 			s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): no server of %s runs that it could %s: it has ended already, or was never started", d.Step, f, f.Host, verb))
 		}
 		slices.Reverse(names)
-		n.on[d.Step] = names
-		if f.Verb == model.NodeKill {
-			n.down[f.Host] = d.Step
-		}
+		n.on[d.Step] = slices.Clone(names)
 	} else {
 		slices.Reverse(names)
 		if n.down[f.Host] == d.Step {
 			delete(n.down, f.Host)
 		}
 		delete(n.on, d.Step)
+		names = slices.DeleteFunc(names, func(p string) bool { return s.held(f, p) })
 	}
 	if d.Verb == model.NodeStart {
 		s.lifted.Add(1)
@@ -95,7 +93,11 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 	for _, p := range names {
 		a, err := n.procs.ActNow(model.NodeAction{Verb: d.Verb, Process: p, Host: f.Host})
 		if s.spares(d.Step, err) {
+			n.on[d.Step] = slices.DeleteFunc(n.on[d.Step], func(q string) bool { return q == p })
 			continue
+		}
+		if d.Verb == model.NodeKill {
+			n.down[f.Host] = d.Step
 		}
 		if err != nil {
 			s.incomplete = append(s.incomplete, fmt.Sprintf("step %d (%s): %s of %s: %v", d.Step, f, d.Verb, p, err))
@@ -104,6 +106,21 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 		done = append(done, a)
 	}
 	return done
+}
+
+// held says that another step keeps a server down, or paused, that this one would start or
+// resume. The caller holds mu.
+func (s *session) held(f *model.NodeFault, process string) bool {
+	if f.Verb == model.NodeKill {
+		return s.killed(f.Host, process)
+	}
+	for step, names := range s.nodes.on {
+		other := s.scn.Steps[step-1].Do.Node
+		if other != nil && other.Verb == f.Verb && other.Host == f.Host && slices.Contains(names, process) {
+			return true
+		}
+	}
+	return false
 }
 
 // spares says that a step with IfRunning leaves a server alone that an action did not reach: it

@@ -127,3 +127,26 @@ func TestRecoveryIsWatchedOnceServersAreBack(t *testing.T) {
 		t.Errorf("a start that does not end: %v", s.incomplete)
 	}
 }
+
+// TestAPauseLastsUntilTheLastStepThatAskedForIt: of two that overlap, the one that ends first
+// resumes nothing.
+func TestAPauseLastsUntilTheLastStepThatAskedForIt(t *testing.T) {
+	gate := &fakeGate{}
+	pause := model.Fault{Node: &model.NodeFault{Verb: model.NodePause, Host: "n2", Process: "db1"}}
+	s := testSession(t, model.Scenario{Steps: []model.Step{
+		{Do: pause, Until: model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "text B"}}}},
+		{When: model.Trigger{Follows: model.FollowsBegin}, Do: pause},
+	}}, gate)
+	f := &fakeServers{s: s, gate: gate}
+	s.nodes.procs, s.nodes.names = f, map[model.NodeID][]string{"n2": {"db1"}}
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n2", "n3", "B")
+	if got := strings.Join(f.did, "; "); strings.Contains(got, "resume") || strings.Count(got, "pause db1") != 2 {
+		t.Errorf("while the second lasts: %s", got)
+	}
+	s.Mark(model.EventStop)
+	s.lifted.Wait()
+	if got := strings.Join(f.did, "; "); strings.Count(got, "resume db1") != 1 {
+		t.Errorf("behind both: %s", got)
+	}
+}

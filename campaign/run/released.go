@@ -34,12 +34,15 @@ func (s *session) keepReleased(held *heldFrame, at time.Duration) {
 	}
 }
 
-// resetsOn are the digests of the segments that netsplit itself sent over a link to reset
-// connections, up to a time, each as often as it was sent. The caller holds mu.
-func (s *session) resetsOn(l model.Link, to time.Duration) map[uint64]int {
+// resetsOn are the digests of the segments that netsplit itself sent over a link of a cut, to
+// reset connections, while it was in force, each as often as it was sent. Of a cut of some traffic
+// only there are none: they are not told apart from what leaked of the other traffic. The caller
+// holds mu.
+func (s *session) resetsOn(c *gateCut, l model.Link) map[uint64]int {
 	out := map[uint64]int{}
+	from, to, _ := leakWindow(c.proof)
 	for _, p := range s.resets {
-		if p.link == l && p.at <= to {
+		if p.link == l && p.at >= from-agent.Edge && p.at <= to && len(c.partition.Only) == 0 {
 			out[p.digest]++
 		}
 	}

@@ -82,9 +82,9 @@ func damageWords(d *model.DiskDamage) string {
 	case d.Kind == model.DiskCorrupt:
 		return fmt.Sprintf("changed %s of %s", files, d.Host)
 	case len(d.Files) == 0:
-		return fmt.Sprintf("cut the power of %s, where all was synced,", d.Host)
+		return fmt.Sprintf("cut the power of %s (all was synced)", d.Host)
 	}
-	return fmt.Sprintf("cut the power of %s, which lost what it had not synced of %s,", d.Host, files)
+	return fmt.Sprintf("cut the power of %s (parts of %s were not synced)", d.Host, files)
 }
 
 // maxDamaged bounds the damaged files that are told one by one.

@@ -45,7 +45,7 @@ func TestAStepAboutADiskIsTold(t *testing.T) {
 	if said := otherSteps(&in.Summary); said != " Step 1 (disk gone on n1) began at 0.000 s. Step 2 (power cut on n2) began at 0.000 s." {
 		t.Errorf("%q", said)
 	}
-	if story := strings.Join(actionsStory(in), " "); story != "Steps cut the power of n2, which lost what it had not synced of 8 files, at 0.000 s." {
+	if story := strings.Join(actionsStory(in), " "); story != "Steps cut the power of n2 (parts of 8 files were not synced) at 0.000 s." {
 		t.Errorf("%q", story)
 	}
 	// A kill by a step is no workload's.

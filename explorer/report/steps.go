@@ -95,7 +95,16 @@ func furtherCuts(s *model.RunSummary) (out []string) {
 	}
 	slices.SortStableFunc(cuts, func(a, b model.StepResult) int { return cmp.Compare(a.Began, b.Began) })
 	for _, r := range cuts[min(1, len(cuts)):] {
-		out = append(out, fmt.Sprintf("Step %d cut %s, from %s to %s.", r.Step, sides(*s.Scenario.Steps[r.Step-1].Do.Cut), at(r.Began), at(r.Ended)))
+		do := &s.Scenario.Steps[r.Step-1].Do
+		did := "cut " + sides(*do.Cut)
+		if do.Silent() {
+			did = "crashed the machine " + string(do.Node.Host)
+		}
+		until := ""
+		if r.EndedBy != "" {
+			until = " to " + at(r.Ended)
+		}
+		out = append(out, fmt.Sprintf("Step %d %s, from %s%s.", r.Step, did, at(r.Began), until))
 	}
 	return out
 }

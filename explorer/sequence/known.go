@@ -48,9 +48,8 @@ func AllKinds() []FaultAt {
 	}
 }
 
-// Rare lists kinds of faults that are beyond FATE's: of all nodes at once, which no replica
-// prevents, of two nodes, of servers that stand still, of files whose end is gone, and cuts that
-// move. A search has those that it is told.
+// Rare lists kinds of faults that FATE does not have: faults of all nodes at once, the isolation
+// of two nodes, pauses, shifts, and files whose end is gone. A search has those that it is told.
 func Rare() []FaultAt {
 	return []FaultAt{
 		{model.PointTorn, model.SideFile, model.PlaceBefore},

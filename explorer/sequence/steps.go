@@ -68,8 +68,8 @@ func (p Play) Steps(faults []Placed) (out []model.Step) {
 }
 
 // ends puts roles in place of the node and the peer of a fault's point that are no keys, and
-// lists them. A cut that moves has the nodes of the earlier run: roles are not there any more when
-// it moves.
+// lists them. A shift has the nodes of the earlier run: a sender and a receiver are known only as
+// a step begins at their message, and the shift's later steps begin at none.
 func (p Play) ends(f *Placed) (roles []model.NodeID) {
 	if isShift(f.Kind) {
 		return nil

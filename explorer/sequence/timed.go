@@ -11,9 +11,9 @@ import (
 // untimed are the kinds of faults that need a message, or an operation on a file.
 var untimed = []model.PointFaultKind{model.PointLose, model.PointLoseAnswer, model.PointDiskError, model.PointCorrupt, model.PointTorn}
 
-// AtTimes are the kinds of faults that a random search draws from: of those named, without
-// the ones that need a message in the names for several. It is an error if the target cannot
-// have one, or if one that is named needs a message.
+// AtTimes are the kinds of faults that a random search draws from. A name for several kinds stands
+// for those that need no message. It is an error if a named kind needs one, or if the target cannot
+// have it.
 func AtTimes(named []model.PointFaultKind, a Around) (out []model.PointFaultKind, err error) {
 	at, err := Kinds(named, a, false)
 	if err != nil {
@@ -33,7 +33,7 @@ func AtTimes(named []model.PointFaultKind, a Around) (out []model.PointFaultKind
 
 // Timed is what plays a fault of AtTimes from one time of the workload to another, whatever
 // other faults do. One of a period lasts as long as that says. Where it kills or pauses servers,
-// it leaves those alone that another fault has killed.
+// it leaves those alone that another fault has killed, or that are being started.
 func (p Play) Timed(kind model.PointFaultKind, node, peer model.NodeID, from, to time.Duration) []model.Step {
 	p.MaxCut = 0
 	if isShift(kind) {

@@ -31,8 +31,8 @@ func TestFaultsAtTimesBeginAndEndThere(t *testing.T) {
 		model.PointPowerCut:           "power cut on n2" + until,
 		model.PointCrashAll:           "crash n1" + until,
 		model.PointPowerCutAll:        "power cut on n1" + until,
-		model.PointShiftCrash:         "cut complete n1 | n2,n3; when 2s into the workload; at most 1.5s",
-		model.PointShiftPowerCut:      "cut complete n1 | n2,n3; when 2s into the workload; at most 1.5s",
+		model.PointShiftCrash:         "cut partial n1 | n2,n3; when 2s into the workload; at most 1.5s",
+		model.PointShiftPowerCut:      "cut partial n1 | n2,n3; when 2s into the workload; at most 1.5s",
 	}
 	var named []model.PointFaultKind
 	for _, k := range model.SearchedFaults() {

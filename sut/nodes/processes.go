@@ -71,6 +71,7 @@ type Processes struct {
 	template *template    // nil: start from nothing
 	hooking  sync.Mutex   // one hook writes to the logs at a time
 	acting   sync.Map     // of *action, by host and process: a node action is under way
+	failed   atomic.Bool  // a process ended by itself, or failed, while the target started
 	closedAt atomic.Int64 // since when closing is set, ns since Config.Start; 0: it is not
 
 	mu       sync.Mutex // guards what follows

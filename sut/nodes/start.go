@@ -75,6 +75,7 @@ func (p *Processes) begin(ctx context.Context) []string {
 		p.gone = nil
 		p.mu.Unlock()
 	}()
+	defer func() { p.failed.Store(p.failed.Load() || errors.Is(context.Cause(ctx), errEnded)) }()
 	if pending := p.startServers(ctx, copied); len(pending) > 0 {
 		return because(ctx, pending)
 	}
@@ -113,6 +114,7 @@ func (p *Processes) startServers(ctx context.Context, setUp bool) []string {
 		}
 		if base.Once {
 			if err := p.once(ctx, base); err != nil {
+				p.failed.Store(ctx.Err() == nil)
 				return []string{err.Error()}
 			}
 			continue

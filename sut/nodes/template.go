@@ -354,14 +354,14 @@ func (t *template) discard() (done bool, err error) {
 	return err == nil, err
 }
 
-// distrust has the template made again, once in a campaign, as the target did not start from it:
-// what its processes left there may be whole and of no use.
+// distrust has the template made again, once in a campaign, as a process of the target ended by
+// itself when it was started from it: what was left there may be unchanged and of no use.
 func (p *Processes) distrust() error {
-	if p.template == nil || !p.c.Kit.templates.again(p.template.dir) {
+	if p.template == nil || !p.failed.Load() || p.c.Kit.templates.distrusted(p.template.dir) {
 		return nil
 	}
 	done, err := p.template.discard()
-	if done {
+	if done && p.c.Kit.templates.again("start of "+p.template.dir) {
 		p.c.Kit.templates.say("the target did not start from its template, which is made again")
 	}
 	return err

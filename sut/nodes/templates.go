@@ -101,6 +101,13 @@ func (a *templates) again(dir string) bool {
 	return true
 }
 
+// distrusted says whether a template was made anew as the target did not start from it.
+func (a *templates) distrusted(dir string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.anew["start of "+dir]
+}
+
 func (t *template) changed(known *templates) []string {
 	now, err := digests(t.cache(), known)
 	if err != nil {
