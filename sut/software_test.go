@@ -284,3 +284,27 @@ func TestMemoryIsComparedWithWhatIsFree(t *testing.T) {
 		t.Errorf("%q, %v", note, err)
 	}
 }
+
+// TestAFileOfTheSetUpAloneIsRefused: a run that starts from the template would not have it.
+func TestAFileOfTheSetUpAloneIsRefused(t *testing.T) {
+	setUp := "processes:\n  - {name: format, hosts: [n1, c1], once: true, files: {tool.sh: x}, command: [sh, '{{.Dir}}/tool.sh']}\n"
+	base := strings.Replace(small, "processes:\n", setUp, 1)
+	base = strings.Replace(base, "host: c1, command: [r]", `host: c1, command: [sh, "{{.Dir}}/tool.sh"]`, 1)
+	const want = `final[0].command: {{.Dir}}/tool.sh is written on c1 by process "format" alone, and runs that start from the template skip it, as it is once: have another process of c1 write it, or add it to template.keep`
+	for name, c := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"no template":                {base, true},
+		"nothing is kept":            {base + "template: {warm: true}\n", true},
+		"from a template":            {base + "template: {keep: [data]}\n", false},
+		"the file is kept":           {base + "template: {keep: [data, 'tool.*']}\n", true},
+		"a server writes it as well": {strings.Replace(base, setUp, setUp+"  - {name: tools, hosts: [c1], may_exit: true, files: {tool.sh: x}, command: ['true']}\n", 1) + "template: {keep: [data]}\n", true},
+		"of another host":            {strings.Replace(base, "name: reader, host: c1", "name: reader, host: n2", 1) + "template: {keep: [data]}\n", true},
+	} {
+		_, err := Parse("t.yaml", []byte(c.text))
+		if c.ok && err != nil || !c.ok && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package sut
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -57,7 +58,60 @@ func (v *validator) globs(at string, patterns []string) {
 	}
 }
 
-func (v *validator) template() { v.globs("template.keep", v.t.Template.Keep) }
+func (v *validator) template() {
+	v.globs("template.keep", v.t.Template.Keep)
+	if len(v.t.Template.Keep) == 0 {
+		return // what is once runs each time
+	}
+	for i, p := range v.t.Processes {
+		if !p.Once {
+			v.written(fmt.Sprintf("processes[%d].command", i), p.Command, p.Hosts...)
+		}
+	}
+	for i, w := range v.t.Workloads {
+		v.written(fmt.Sprintf("workloads[%d].command", i), w.Command, w.Host)
+	}
+	for i, w := range v.t.Final {
+		v.written(fmt.Sprintf("final[%d].command", i), w.Command, w.Host)
+	}
+}
+
+// written says of the files that a command names in {{.Dir}} which ones only a set-up command
+// writes there: runs that start from the template skip it.
+func (v *validator) written(at string, command []string, hosts ...model.NodeID) {
+	text := strings.Join(command, "\n")
+	for _, h := range hosts {
+		once, always := map[string]string{}, map[string]bool{}
+		for _, p := range v.t.Processes {
+			for f := range p.Files {
+				switch {
+				case !slices.Contains(p.Hosts, h):
+				case p.Once:
+					once[f] = p.Name
+				default:
+					always[f] = true
+				}
+			}
+		}
+		for _, f := range slices.Sorted(maps.Keys(once)) {
+			if strings.Contains(text, "{{.Dir}}/"+f) && !always[f] && !kept(v.t.Template.Keep, f) {
+				v.addf(at, "{{.Dir}}/%s is written on %s by process %q alone, and runs that start from the template skip it, as it is once: have another process of %s write it, or add it to template.keep", f, h, once[f], h)
+			}
+		}
+	}
+}
+
+// kept says whether a template keeps a file, or a folder that it is in.
+func kept(keep []string, file string) bool {
+	return slices.ContainsFunc(keep, func(pattern string) bool {
+		for f := filepath.Clean(file); f != "."; f = filepath.Dir(f) {
+			if ok, _ := path.Match(filepath.Clean(pattern), f); ok {
+				return true
+			}
+		}
+		return false
+	})
+}
 
 func (v *validator) logs() {
 	v.globs("logs.files", v.t.Logs.Files)
