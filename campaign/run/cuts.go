@@ -158,7 +158,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 	for _, link := range p.Links {
 		// Probe packets that came before the rules were in force went to the gate.
 		lp := model.LinkProof{Link: link, Dropped: max(0, int(byLink[link])+refused[link]-int(probes[link]))}
-		n, _, err := l.r.c.Testbed.Arrived(ctx, link, c.Partition.Only, from, until)
+		n, _, err := l.r.arrived(ctx, link, c.Partition.Only, from, until)
 		if err != nil {
 			p.LeakKnown = false
 			l.r.s.Note("leaks on %s could not be counted: %v", link, err)

@@ -125,8 +125,26 @@ func (s *session) file(o model.FileOperation) (answer model.FileAnswer) {
 // killed says whether a step has killed the server, so that nothing comes of what it had asked
 // for. The caller holds mu.
 func (s *session) killed(host model.NodeID, process string) bool {
-	step := s.nodes.down[host]
-	return step != 0 && slices.Contains(s.nodes.on[step], process)
+	return s.held(process, func(do *model.Fault) bool {
+		return do.Node != nil && do.Node.Verb == model.NodeKill && do.Node.Host == host || do.Disk != nil && do.Disk.Kills() && do.Disk.Host == host
+	})
+}
+
+// paused says whether a step has paused the server. The caller holds mu.
+func (s *session) paused(host model.NodeID, process string) bool {
+	return s.held(process, func(do *model.Fault) bool {
+		return do.Node != nil && do.Node.Verb == model.NodePause && do.Node.Host == host
+	})
+}
+
+// held says whether a step with such a fault lasts that has acted on the process.
+func (s *session) held(process string, such func(*model.Fault) bool) bool {
+	for step, names := range s.nodes.on {
+		if such(&s.scn.Steps[step-1].Do) && slices.Contains(names, process) {
+			return true
+		}
+	}
+	return false
 }
 
 // disk does to servers and files what a disk fault does at its begin and at its end, and

@@ -125,20 +125,12 @@ func (r *run) countLeaks(ctx context.Context, c *gateCut) {
 	var first time.Time
 	for _, l := range links {
 		s.mu.Lock()
-		released, resets := s.releasedOn(c, l), s.resetsOn(c, l)
+		released := s.releasedOn(c, l)
 		s.mu.Unlock()
-		n, at, err := r.c.Testbed.Arrived(ctx, l, c.partition.Only, from, to, released...)
+		n, at, err := r.arrived(ctx, l, c.partition.Only, from, to, released...)
 		if err != nil {
 			known = false
 			s.Note("leaks on %s could not be counted: %v", l, err)
-		}
-		if n > 0 { // another step may have reset connections over this link
-			own, err := r.arrivedResets(ctx, l.Dst, resets, from, to)
-			if err != nil {
-				known = false
-				s.Note("resets that arrived over %s could not be told from leaks: %v", l, err)
-			}
-			n = max(0, n-own)
 		}
 		s.mu.Lock()
 		c.links[l].Leaked = n

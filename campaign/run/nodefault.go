@@ -70,7 +70,7 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 			delete(n.down, f.Host)
 		}
 		delete(n.on, d.Step)
-		names = slices.DeleteFunc(names, func(p string) bool { return s.held(f, p) })
+		names = slices.DeleteFunc(names, func(p string) bool { return s.killed(f.Host, p) || s.paused(f.Host, p) })
 	}
 	if d.Verb == model.NodeStart {
 		s.lifted.Add(1)
@@ -106,21 +106,6 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 		done = append(done, a)
 	}
 	return done
-}
-
-// held says that another step keeps a server down, or paused, that this one would start or
-// resume. The caller holds mu.
-func (s *session) held(f *model.NodeFault, process string) bool {
-	if f.Verb == model.NodeKill {
-		return s.killed(f.Host, process)
-	}
-	for step, names := range s.nodes.on {
-		other := s.scn.Steps[step-1].Do.Node
-		if other != nil && other.Verb == f.Verb && other.Host == f.Host && slices.Contains(names, process) {
-			return true
-		}
-	}
-	return false
 }
 
 // spares says that a step with IfRunning leaves a server alone that an action did not reach: it

@@ -150,3 +150,31 @@ func TestAPauseLastsUntilTheLastStepThatAskedForIt(t *testing.T) {
 		t.Errorf("behind both: %s", got)
 	}
 }
+
+// TestAStepResumesNoServerThatAnotherOneHasKilled, and each of two steps that killed servers of one
+// host keeps its own down.
+func TestAStepResumesNoServerThatAnotherOneHasKilled(t *testing.T) {
+	gate := &fakeGate{}
+	do := func(verb model.NodeVerb, process string) model.Fault {
+		return model.Fault{Node: &model.NodeFault{Verb: verb, Host: "n2", Process: process}}
+	}
+	until := model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "text B"}}}
+	next := model.Trigger{Follows: model.FollowsBegin}
+	s := testSession(t, model.Scenario{Steps: []model.Step{
+		{Do: do(model.NodePause, "db1"), Until: until}, {When: next, Do: do(model.NodeKill, "db1")}, {When: next, Do: do(model.NodeKill, "db2")},
+	}}, gate)
+	f := &fakeServers{s: s, gate: gate}
+	s.nodes.procs, s.nodes.names = f, map[model.NodeID][]string{"n2": {"db1", "db2"}}
+	s.Mark(model.EventWorkload)
+	gossip(t, s, "n2", "n3", "B")
+	s.mu.Lock()
+	if !s.killed("n2", "db1") || !s.killed("n2", "db2") || s.killed("n1", "db1") || s.paused("n2", "db1") {
+		t.Errorf("by steps %v", s.nodes.on)
+	}
+	s.mu.Unlock()
+	s.Mark(model.EventStop)
+	s.lifted.Wait()
+	if got := strings.Join(f.did, "; "); strings.Contains(got, "resume") || strings.Count(got, "start") != 2 || len(s.incomplete) > 0 {
+		t.Errorf("%s; %v", got, s.incomplete)
+	}
+}

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -34,42 +36,48 @@ func (s *session) keepReleased(held *heldFrame, at time.Duration) {
 	}
 }
 
-// resetsOn are the digests of the segments that netsplit itself sent over a link of a cut, to
-// reset connections, while it was in force, each as often as it was sent. Of a cut of some traffic
-// only there are none: they are not told apart from what leaked of the other traffic. The caller
-// holds mu.
-func (s *session) resetsOn(c *gateCut, l model.Link) map[uint64]int {
-	out := map[uint64]int{}
-	from, to, _ := leakWindow(c.proof)
-	for _, p := range s.resets {
-		if p.link == l && p.at >= from-agent.Edge && p.at <= to && len(c.partition.Only) == 0 {
-			out[p.digest]++
-		}
+// arrived counts what arrived over a link of a cut between two moments, and when the first packet
+// came after the second one (testbed.Arrived), without the segments that netsplit itself sent there
+// to reset connections, for another step: they have leaked through no cut. Of a cut of some traffic
+// only all are counted: resets of other traffic would hide what leaked.
+func (r *run) arrived(ctx context.Context, l model.Link, only []model.Traffic, from, to time.Time, released ...agent.Released) (int, time.Time, error) {
+	n, first, err := r.c.Testbed.Arrived(ctx, l, only, from, to, released...)
+	if n == 0 || len(only) > 0 {
+		return n, first, err
 	}
-	return out
-}
-
-// arrivedResets counts the segments of resetsOn that arrived at a host between two moments.
-func (r *run) arrivedResets(ctx context.Context, host model.NodeID, sent map[uint64]int, from, to time.Time) (int, error) {
-	if len(sent) == 0 || !to.After(from) {
-		return 0, nil
+	sent := r.s.resetsOn(l, from.Add(-agent.Edge), to)
+	if len(sent) == 0 {
+		return n, first, err
 	}
 	digests := slices.Sorted(maps.Keys(sent))
-	all, err := r.c.Testbed.ArrivalsOf(ctx, host, digests, from)
-	if err != nil {
-		return 0, err
+	at, aerr := r.c.Testbed.ArrivalsOf(ctx, l.Dst, digests, from)
+	if aerr != nil {
+		return n, first, errors.Join(err, fmt.Errorf("resets cannot be told from leaks: %w", aerr))
 	}
-	n := 0
-	for i, at := range all {
+	for i, d := range digests {
 		in := 0
-		for _, t := range at {
+		for _, t := range at[i] {
 			if !t.Before(from) && !t.After(to) {
 				in++
 			}
 		}
-		n += min(in, sent[digests[i]])
+		n -= min(in, sent[d])
 	}
-	return n, nil
+	return max(0, n), first, err
+}
+
+// resetsOn are the digests of the segments that netsplit sent over a link between two moments to
+// reset connections, each with how often.
+func (s *session) resetsOn(l model.Link, from, to time.Time) map[uint64]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[uint64]int{}
+	for _, p := range s.resets {
+		if at := s.clock.wall(p.at); p.link == l && !at.Before(from) && !at.After(to) {
+			out[p.digest]++
+		}
+	}
+	return out
 }
 
 // recently is what was released within agent.Edge before a time. The caller holds mu.

@@ -40,3 +40,13 @@ func TestWhatTheGateLetGoIsKept(t *testing.T) {
 		t.Errorf("%d packets are kept, want 3: the last came too late", n)
 	}
 }
+
+// TestResetsAreKnownByLinkAndTime, each with how often it was sent.
+func TestResetsAreKnownByLinkAndTime(t *testing.T) {
+	s := testSession(t, leftScenario(model.Drop), &fakeGate{})
+	on, other := model.Link{Src: "n1", Dst: "n2"}, model.Link{Src: "n2", Dst: "n1"}
+	s.resets = []letGo{{on, time.Second, 1}, {on, 2 * time.Second, 2}, {on, 2 * time.Second, 2}, {other, 2 * time.Second, 3}, {on, 3 * time.Second, 4}, {on, 4 * time.Second, 5}}
+	if got := s.resetsOn(on, s.clock.wall(2*time.Second), s.clock.wall(3*time.Second)); len(got) != 2 || got[2] != 2 || got[4] != 1 {
+		t.Errorf("%v", got)
+	}
+}

@@ -10,6 +10,9 @@ import (
 // shiftDown is how long the node that both majorities share stays down: a supervisor starts it.
 const shiftDown = time.Second
 
+// shiftSteps is how many steps play a shift.
+const shiftSteps = 3
+
 // isShift says that a fault is a cut that moves over a node.
 func isShift(k model.PointFaultKind) bool {
 	return k == model.PointShiftCrash || k == model.PointShiftPowerCut

@@ -199,7 +199,7 @@ func lasts(faults []model.PointFault, nodes int) []int {
 		case ofAll(f.Kind):
 			n += nodes
 		case isShift(f.Kind):
-			n += 3
+			n += shiftSteps
 		case loses(f) && f.Kind != model.PointLose:
 			n += 2
 		default:

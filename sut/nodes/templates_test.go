@@ -164,6 +164,21 @@ func TestATemplateFromWhichNothingStartsIsMadeAnew(t *testing.T) {
 	}
 }
 
+// TestATargetThatStartsTooSlowlyKeepsItsTemplate: the machine may be busy.
+func TestATargetThatStartsTooSlowlyKeepsItsTemplate(t *testing.T) {
+	count := filepath.Join(openDir(t), "count")
+	f := newTemplateRuns(t, "{{if .Building}}echo >> "+count+"{{else}}sleep 5{{end}}")
+	f.mayFail, f.tg.Timing.Settle = true, time.Second
+	for range 2 {
+		if f.run(nil); f.failed == nil || !strings.Contains(f.failed.Error(), "did not become stable") {
+			t.Errorf("%v", f.failed)
+		}
+	}
+	if b, _ := os.ReadFile(count); len(b) != 1 || len(f.reported) > 0 {
+		t.Errorf("made %d times, told %q", len(b), f.reported)
+	}
+}
+
 // TestADamagedCacheOfATemplateIsMadeAnew: changed, missing and added files,
 // each of which is named.
 func TestADamagedCacheOfATemplateIsMadeAnew(t *testing.T) {
