@@ -43,14 +43,23 @@ func TestDisksFailInLabsOnly(t *testing.T) {
 
 // TestSearchesForDisksAreOfLabs: elsewhere one is refused that needs disk gates, and no other.
 func TestSearchesForDisksAreOfLabs(t *testing.T) {
-	target := &model.Target{Name: "mine", Nodes: []model.NodeID{"n1", "n2"}, Timing: model.Timing{MaxCut: time.Second}}
-	for kind, needs := range map[model.PointFaultKind]bool{model.PointDisk: true, model.PointDiskError: true, model.PointPowerCut: true, model.PointCrash: false} {
+	target := &model.Target{Name: "mine", Nodes: []model.NodeID{"n1", "n2"}, Timing: model.Timing{MaxCut: time.Second, Workload: time.Second}}
+	for _, c := range []struct {
+		strategy model.Strategy
+		kind     model.PointFaultKind
+		needs    bool
+	}{
+		{model.StrategySequences, model.PointDisk, true}, {model.StrategySequences, model.PointDiskError, true},
+		{model.StrategySequences, model.PointPowerCut, true}, {model.StrategySequences, model.PointCrash, false},
+		{model.StrategyRandom, model.PointDiskFailure, true}, {model.StrategyRandom, model.PointPowerCut, true}, {model.StrategyRandom, model.PointCrash, false},
+	} {
+		kind, needs := c.kind, c.needs
 		for _, on := range []*model.Testbed{nil, {Name: "rack"}} {
 			s := &Service{cfg: Config{Testbed: on}}
-			spec := model.CampaignSpec{Strategy: model.StrategySequences, Faults: []model.PointFaultKind{kind}, Clean: 2, Runs: 9, Depth: 1}
+			spec := model.CampaignSpec{Strategy: c.strategy, Effect: model.Drop, Faults: []model.PointFaultKind{kind}, Clean: 2, Runs: 9, Depth: 1}
 			_, err := s.source(spec, target)
 			if refused := needs && on != nil; refused && (err == nil || !strings.Contains(err.Error(), "testbed rack is somebody else's: use a lab")) || !refused && err != nil {
-				t.Errorf("%s on %v: %v", kind, on, err)
+				t.Errorf("%s of %s on %v: %v", kind, c.strategy, on, err)
 			}
 		}
 	}

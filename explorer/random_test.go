@@ -40,10 +40,12 @@ func TestARandomScenarioHasFaultsOfTheKinds(t *testing.T) {
 			switch {
 			case st.Do.Disk != nil:
 				kinds["power-cut"]++
-			case len(st.Do.Cut.Groups[0]) == 2:
+			case len(st.Do.Cut.Groups[0]) == 2 && st.Do.Cut.Groups[0][0] != st.Do.Cut.Groups[0][1]:
 				kinds["both"]++
-			default:
+			case len(st.Do.Cut.Groups[0]) == 1:
 				kinds["isolate"]++
+			default:
+				t.Errorf("%s: %s", s.ID, st)
 			}
 			if i > 0 && st.When.At < s.Steps[i-1].Until.At && s.Steps[i-1].When.At < st.Until.At {
 				overlap++
@@ -52,5 +54,29 @@ func TestARandomScenarioHasFaultsOfTheKinds(t *testing.T) {
 	}
 	if len(got) != 60 || len(many) != 3 || many[0] > 0 || len(kinds) != 3 || overlap == 0 {
 		t.Errorf("%d scenarios, by faults %v, by kind %v, %d overlap", len(got), many, kinds, overlap)
+	}
+}
+
+// TestRandomTimesAreWithinTheWorkload as the clean runs show it; a fault run may have cut its own
+// short.
+func TestRandomTimesAreWithinTheWorkload(t *testing.T) {
+	nodes := []model.NodeID{"n1", "n2"}
+	for clean, want := range map[int]bool{0: true, 1: false} {
+		c := explorer.NewCore(explorer.Config{Strategy: model.StrategyRandom, Seed: 1, Clean: clean, Nodes: nodes, Hosts: nodes, Effect: model.Drop, Runs: 40, Workload: 10 * time.Second})
+		if clean == 0 {
+			c.Step(explorer.Input{Kind: explorer.InputInvariants})
+		}
+		first := c.Step(explorer.Input{Kind: explorer.InputAsk, Slots: 1}).Scenarios[0]
+		c.Step(explorer.Input{Kind: explorer.InputResult, Result: &model.RunResult{Scenario: first.ID, Duration: time.Second, Verdict: model.Verdict{Value: model.VerdictPass}}})
+		if clean > 0 {
+			c.Step(explorer.Input{Kind: explorer.InputInvariants})
+		}
+		late := false
+		for _, s := range c.Step(explorer.Input{Kind: explorer.InputAsk, Slots: 30}).Scenarios {
+			late = late || s.Steps[0].Until.At > time.Second
+		}
+		if late != want {
+			t.Errorf("%d clean runs of 1 s: cuts later than that: %v", clean, late)
+		}
 	}
 }

@@ -27,6 +27,13 @@ func TestAScenarioIsToldStepByStep(t *testing.T) {
 		t.Errorf("%d cuts", n)
 	}
 	wants(t, "report", page, "of the run&#39;s 2 cuts, the first of which is drawn", "Step 2 cut what n2 send to n1 (the other direction stays open), from 3.000 s to 4.000 s.")
+	s := &in.Summary
+	s.Scenario.Steps = []model.Step{other, first, {Do: model.Fault{Cut: first.Do.Cut, Node: &model.NodeFault{Verb: model.NodeKill, Host: "n3"}}}}
+	s.Result.Steps = []model.StepResult{{Step: 1, By: model.ReasonTime, Began: 9 * time.Second}, {Step: 2, By: model.ReasonTime, Began: time.Second, EndedBy: model.ReasonTime, Ended: 2 * time.Second},
+		{Step: 3, By: model.ReasonTime, Began: 5 * time.Second, EndedBy: model.ReasonTime, Ended: 6 * time.Second}}
+	if got := strings.Join(furtherCuts(s), " "); got != "Step 3 crashed the machine n3, from 5.000 s to 6.000 s. Step 1 cut what n2 send to n1 (the other direction stays open), from 9.000 s." {
+		t.Errorf("%q", got)
+	}
 	if strings.Contains(page, "Step 1 cut") || strings.Contains(page, "Step 3 cut") {
 		t.Error("the first cut is told twice, or one that never began")
 	}

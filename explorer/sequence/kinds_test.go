@@ -29,6 +29,9 @@ func TestFaultsThatATargetCannotHaveAreRefused(t *testing.T) {
 		{bare, "power-cut disk-error", "power-cut disk-error"},
 		{bare, "power-cut-all crash-all torn", "power-cut-all crash-all torn"},
 		{bare, "disk", "crash disk-error disk-failure corrupt power-cut"},
+		{bare, "isolate-both", "no third node"},
+		{bare, "shift-crash", "no three nodes"},
+		{bare, "shift-power-cut", "no three nodes"},
 		{full, "disc", `no fault "disc"`},
 	} {
 		var named []model.PointFaultKind

@@ -61,6 +61,12 @@ func TestFaultsAtTimesBeginAndEndThere(t *testing.T) {
 			if st.Do.IfRunning != kills || st.When.At != 0 && i > 0 {
 				t.Errorf("%s: ifRunning %v", k, st.Do.IfRunning)
 			}
+			if isShift(k) && (st.Until.At != 0 || st.Max == 0 && st.Until.After == 0) {
+				t.Errorf("%s: step %d ends at %s, or never", k, i+1, st.Until.At)
+			}
+			if (FaultAt{Kind: k}).Disk() != slices.Contains([]model.PointFaultKind{model.PointPowerCut, model.PointPowerCutAll, model.PointShiftPowerCut}, k) {
+				t.Errorf("%s: disk gate %v", k, FaultAt{Kind: k}.Disk())
+			}
 			if ofAll(k) && st.Until.At != 5*time.Second {
 				t.Errorf("%s: step %d ends at %s", k, i+1, st.Until.At)
 			}

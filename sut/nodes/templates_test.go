@@ -143,11 +143,21 @@ func TestATemplateThatCannotBeMadeIsTriedOnce(t *testing.T) {
 func TestATemplateFromWhichNothingStartsIsMadeAnew(t *testing.T) {
 	for _, c := range []struct {
 		serve  string
+		server bool // a server starts from it, not a command of the set-up
 		starts bool
-	}{{"grep -q whole {{.Cache}}/a.jsa", true}, {"false", false}} {
+	}{{"grep -q whole {{.Cache}}/a.jsa", false, true}, {"grep -q whole {{.Cache}}/a.jsa && exec sleep 60", true, true}, {"false", false, false}} {
 		count := filepath.Join(openDir(t), "count")
-		f := newTemplateRuns(t, "{{if .Building}}test -s "+count+" && echo whole > {{.Cache}}/a.jsa || echo half > {{.Cache}}/a.jsa; echo >> "+count+"{{else}}"+c.serve+"{{end}}")
+		build, serve := "test -s "+count+" && echo whole > {{.Cache}}/a.jsa || echo half > {{.Cache}}/a.jsa; echo >> "+count, c.serve
+		if c.server {
+			serve = "true"
+		}
+		f := newTemplateRuns(t, "{{if .Building}}"+build+"{{else}}"+serve+"{{end}}")
 		f.mayFail = true
+		if c.server {
+			f.tg.Processes = append(f.tg.Processes, model.Process{Name: "server", Hosts: []model.NodeID{"n1"}, Command: []string{"sh", "-c", "{{if .Building}}exec sleep 60{{else}}" + c.serve + "{{end}}"}})
+			// It holds once the server has had time to end.
+			f.tg.Stable = []model.Condition{{Name: "up", Hosts: []model.NodeID{"n1"}, Probe: model.Probe{Command: []string{"sh", "-c", "sleep 0.5; echo up"}}, Match: "up"}}
+		}
 		p, _ := f.run(nil)
 		if p.template == nil || f.failed == nil || len(f.reported) != 1 || !strings.Contains(f.reported[0], "did not start from its template, which is made again") {
 			t.Fatalf("started from half a file: %v, told %q", f.failed, f.reported)
