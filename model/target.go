@@ -349,7 +349,7 @@ type CheckSpec struct {
 
 // LogPatterns are regular expressions over the lines that server processes print. A line that
 // matches `fatal` and is not allowed is a failure of check `fatal-log`, together with its stack trace. `^` and `$` are the ends
-// of a line; colours are removed first.
+// of a line; colours are removed first. `fatal` does not see the folders that the records, the cache and the target file are in.
 type LogPatterns struct {
 	// Lines that are failures.
 	// Example: ['^FATAL ']

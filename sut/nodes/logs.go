@@ -29,6 +29,7 @@ import (
 // that continue it, unless one of all these lines is allowed.
 type logs struct {
 	fatal, allow []*regexp.Regexp
+	ours         *strings.Replacer // takes out folders of netsplit
 	context      int
 	number       func() uint64
 	keep         func(file string, l record.LogLine)
@@ -40,8 +41,10 @@ type logs struct {
 // defaultContext is how many lines a match may be continued by.
 const defaultContext = 60
 
-func newLogs(p model.LogPatterns, number func() uint64, keep func(string, record.LogLine)) (*logs, error) {
-	l := &logs{context: p.Context, number: number, keep: keep, open: map[string]*record.LogLine{}}
+// newLogs reads lines by the target's patterns. Folders that netsplit chose, as their users named
+// them, are no word of the system: a fatal pattern does not find them.
+func newLogs(p model.LogPatterns, number func() uint64, keep func(string, record.LogLine), folders ...string) (*logs, error) {
+	l := &logs{ours: without(folders), context: p.Context, number: number, keep: keep, open: map[string]*record.LogLine{}}
 	if l.context == 0 {
 		l.context = defaultContext
 	}
@@ -58,6 +61,24 @@ func newLogs(p model.LogPatterns, number func() uint64, keep func(string, record
 		}
 	}
 	return l, nil
+}
+
+// without takes folders out of a text, also as they are behind links.
+func without(folders []string) *strings.Replacer {
+	all := slices.Clone(folders)
+	for _, f := range folders {
+		if real, err := filepath.EvalSymlinks(f); err == nil {
+			all = append(all, real)
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, f := range all {
+		if len(f) > 1 {
+			pairs = append(pairs, f, "")
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 func (l *logs) line(like record.LogLine, text string) {
@@ -78,7 +99,7 @@ func (l *logs) line(like record.LogLine, text string) {
 		l.end(o)
 	}
 	// What follows a line that is allowed by itself is judged by itself.
-	if matches(l.fatal, text) && !matches(l.allow, text) {
+	if matches(l.fatal, l.ours.Replace(text)) && !matches(l.allow, text) {
 		l.open[stream] = &like
 	}
 }

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,6 +84,31 @@ func TestColoursAreNoPartOfALine(t *testing.T) {
 	l.flush()
 	if got := firstLines(*kept); got != "ERROR it is broken|ERROR [x] is broken" || len((*kept)[0].Context) != 1 || (*kept)[0].Context[0] != "\tat a.B.c(D.java:1)" {
 		t.Errorf("kept %+v", *kept)
+	}
+}
+
+// TestFoldersOfOursAreNoWordsOfTheSystem: a user named the folder of the records "corrupt".
+func TestFoldersOfOursAreNoWordsOfTheSystem(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "corrupt")
+	link := filepath.Join(t.TempDir(), "corrupted")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	l, err := newLogs(model.LogPatterns{Fatal: []string{"(?i)corrupt"}}, new(recorder).Number, func(file string, x record.LogLine) {
+		if file == rundir.LogLinesFile {
+			got = append(got, strings.ReplaceAll(x.Line, dir, "DIR"))
+		}
+	}, link, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"Store Directory: " + dir + "/n3", "in " + link + "/n3", dir + "/n3/1.blk is corrupt", "it is Corrupt"} {
+		l.line(record.LogLine{Host: "n1", Process: "p"}, text)
+	}
+	l.flush()
+	if want := []string{"DIR/n3/1.blk is corrupt", "it is Corrupt"}; !slices.Equal(got, want) {
+		t.Errorf("kept %q, want %q", got, want)
 	}
 }
 
