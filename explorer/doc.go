@@ -2,7 +2,8 @@
 // (Engine), and from run to run (Core).
 //
 // A scenario is a list of steps (model.Step), and the Engine plays any: it knows no
-// strategy. Core makes those of CoFI and of its baseline.
+// strategy. Core makes those of CoFI and of its baseline; of a script, each message fault
+// and each cut is a step from when the script asks for it.
 //
 // It is CoFI's stage 2 (Chen, Dou, Wang, Qin: CoFI, ASE 2020, §3.5 and
 // Algorithm 1) for systems of which netsplit sees only the messages:

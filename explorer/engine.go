@@ -118,7 +118,7 @@ func NewEngine(s model.Scenario) *Engine {
 }
 
 // Scenario is the scenario as the run plays it: with the nodes on which its state occurred,
-// and with the message faults that a script began.
+// and with the message faults and cuts that a script began.
 func (e *Engine) Scenario() model.Scenario { return e.s }
 
 // Next is the time, as in model.Event, at which a message fault must act even if
@@ -186,7 +186,7 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 	case model.EventFault:
 		out = e.change(ev, out)
 	case model.EventRuleCut:
-		e.faults.ruleCut(ev.RuleCut)
+		out = e.ruleCut(ev, out)
 	case model.EventPacket:
 		if ev.Packet != nil {
 			out = e.packet(ev, out)
@@ -238,22 +238,6 @@ func (e *Engine) stop(ev model.Event, out []model.Decision) []model.Decision {
 	return out
 }
 
-// change begins a message fault in the midst of a run, or ends one.
-func (e *Engine) change(ev model.Event, out []model.Decision) []model.Decision {
-	c := ev.Fault
-	switch {
-	case c == nil:
-	case c.Begin != nil:
-		st := model.Step{Do: model.Fault{Message: c.Begin}}
-		e.s.Steps = append(slices.Clip(e.s.Steps), st)
-		e.add(st).phase = phaseActive
-	case c.End >= 1 && c.End <= len(e.steps) && e.steps[c.End-1].fault != nil:
-		e.steps[c.End-1].phase = phaseDone
-		out = e.faults.end(ev, e.steps[c.End-1].fault, out)
-	}
-	return out
-}
-
 // noteMessage stores what the later decision on the message's packet needs. Only messages to or from an
 // isolated host need a class.
 func (e *Engine) noteMessage(m *model.Message) {
@@ -276,7 +260,7 @@ func (e *Engine) noteMessage(m *model.Message) {
 func (e *Engine) packet(ev model.Event, out []model.Decision) []model.Decision {
 	p := ev.Packet
 	d := model.Decision{Event: ev.Num, At: ev.At, Frame: p.Frame, Action: model.Pass, Reason: model.ReasonOpen}
-	if p.RuleCut {
+	if p.RuleCut { // in earlier records
 		d.Action, d.Reason = model.DropPacket, model.ReasonAcross
 		return append(out, d)
 	}

@@ -34,7 +34,7 @@ const (
 	EventRole EventKind = "role"
 	// EventFault begins a message fault in the middle of a run, or ends one.
 	EventFault EventKind = "fault"
-	// EventRuleCut begins a cut that is made by rules and not by the core, or ends one.
+	// EventRuleCut begins a cut of a script, or ends one.
 	EventRuleCut EventKind = "rule-cut"
 	// EventFile is one file operation held at a disk gate and waiting for a decision.
 	EventFile EventKind = "file"
@@ -81,12 +81,18 @@ type FaultChange struct {
 	End   int           `json:"end,omitempty"`
 }
 
-// RuleCut is a cut that is made by rules: what message faults keep does not cross it.
+// RuleCut is a cut of a script. Rules of the switch make it, and the gate refuses what comes
+// there all the same, or is kept there.
 type RuleCut struct {
 	Name string `json:"name"`
 	// Partition is what is cut from now on; nil: nothing under this name any more.
 	Partition *Partition `json:"partition,omitempty"`
-	// Kept are the frames of packets that are kept now, and that it cuts.
+	// Step is the place of the cut among Scenario.Steps, from 1: a cut that begins becomes the
+	// last. In earlier records it is 0, and cuts of scripts are no steps.
+	Step int `json:"step,omitempty"`
+	// Spared are the frames of packets that are kept now, and that are of none of its traffic.
+	Spared []uint64 `json:"spared,omitempty"`
+	// Kept are, in earlier records, the frames of packets that are kept now, and that it cuts.
 	Kept []uint64 `json:"kept,omitempty"`
 }
 
@@ -134,8 +140,7 @@ type HeldPacket struct {
 	// none of it. SparedBy are the steps, from 1, whose partition alone is not of it.
 	Spared   bool  `json:"spared,omitempty"`
 	SparedBy []int `json:"sparedBy,omitempty"`
-	// RuleCut: a cut by rules is of this packet, which came to the gate before they were in
-	// force.
+	// RuleCut: in earlier records, a cut of a script is of this packet.
 	RuleCut bool `json:"ruleCut,omitempty"`
 	// Stream and Payload are set in runs with message faults: the direction of
 	// the TCP connection, as in Message.Stream, "" for other packets; and the

@@ -158,6 +158,16 @@ func (s *Scenario) Messages() bool {
 	return slices.ContainsFunc(s.Steps, func(st Step) bool { return st.Do.Message != nil })
 }
 
+// Extend appends the step that an event of a script began, if it began one.
+func (s *Scenario) Extend(e *Event) {
+	switch {
+	case e.Kind == EventFault && e.Fault != nil && e.Fault.Begin != nil:
+		s.Steps = append(slices.Clip(s.Steps), Step{Do: Fault{Message: e.Fault.Begin}})
+	case e.Kind == EventRuleCut && e.RuleCut != nil && e.RuleCut.Step > 0 && e.RuleCut.Partition != nil:
+		s.Steps = append(slices.Clip(s.Steps), Step{Do: Fault{Cut: e.RuleCut.Partition}})
+	}
+}
+
 // Fault is the message fault at a place among the steps, from 1; nil: there is none.
 func (s *Scenario) Fault(place int) *MessageFault {
 	if place < 1 || place > len(s.Steps) {

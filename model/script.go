@@ -71,10 +71,18 @@ type ScriptStep struct {
 // CutProof is one of the cuts of a scripted run or of a run with several, as it was
 // resolved, with what it did. Name is the script's, or "step" and the place of the step.
 type CutProof struct {
-	Name      string    `json:"name"`
+	Name string `json:"name"`
+	// Step is the place of the cut among the scenario's steps, from 1; 0 in earlier records,
+	// whose cuts are named by StepName, or are a script's and no steps.
+	Step      int       `json:"step,omitempty"`
 	Partition Partition `json:"partition"`
 	// Probes are netsplit's own packets that the cut dropped, those of other cuts'
 	// proofs included; they are not among those that wanted to cross.
 	Probes int   `json:"probes"`
 	Proof  Proof `json:"proof"`
+}
+
+// Of says whether it is the proof of a step, given by its place from 1.
+func (c *CutProof) Of(step int) bool {
+	return c.Step == step || c.Step == 0 && c.Name == StepName(step)
 }

@@ -96,10 +96,12 @@ func (f *runFiles) summary(v model.Verdict) model.RunSummary {
 		Probes: ev.Probes, CPUWait: ev.CPUWait, Release: f.target.Release, TargetVersion: ev.Version}
 	sum.Result.Verdict = v
 	sum.Sightings = sightings(f.events)
-	if f.meta.Scenario.Strategy == model.StrategyScripted { // known only once the script had cut
+	if f.meta.Scenario.Strategy == model.StrategyScripted {
 		sum.Scenario.Steps = slices.Clone(sum.Scenario.Steps)
 		for _, c := range ev.Cuts {
-			sum.Scenario.Steps = append(sum.Scenario.Steps, model.Step{Do: model.Fault{Cut: &c.Partition}})
+			if c.Step == 0 { // of an earlier record: no step
+				sum.Scenario.Steps = append(sum.Scenario.Steps, model.Step{Do: model.Fault{Cut: &c.Partition}})
+			}
 		}
 	}
 	return sum

@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,6 +99,34 @@ func TestAScriptsFaultsAreJudged(t *testing.T) {
 	}
 	if sc := f.summary(v).Scenario; len(sc.Steps) != 2 || sc.Fault(1).Kind != model.FaultLose {
 		t.Errorf("the summary has %+v", sc.Steps)
+	}
+}
+
+// TestAScriptsCutsAreSteps, in their place among its message faults. Those of earlier records
+// come behind them.
+func TestAScriptsCutsAreSteps(t *testing.T) {
+	p := model.Isolate("n1", []model.NodeID{"n1", "n2"}, model.Drop)
+	for step, want := range map[int]string{1: "[cut lose]", 0: "[lose cut]"} {
+		meta := model.RunMeta{Run: "r1", Scenario: model.Scenario{Strategy: model.StrategyScripted}}
+		ev := record.Evidence{Cuts: []model.CutProof{{Name: "a", Step: step, Partition: p}}}
+		partition, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := readRun(written(t, meta, ev, fmt.Sprintf(`{"n":1,"k":"rule-cut","ruleCut":{"name":"a","step":%d,"partition":%s}}
+{"n":2,"k":"rule-cut","ruleCut":{"name":"a","step":%[1]d}}
+{"n":3,"k":"fault","fault":{"name":"b","begin":{"kind":"lose","match":{"type":"A"}}}}
+`, step, partition)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, st := range f.summary(model.Verdict{}).Scenario.Steps {
+			got = append(got, map[bool]string{true: "cut", false: "lose"}[st.Do.Cut != nil])
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("step %d: %v, want %s", step, got, want)
+		}
 	}
 }
 

@@ -45,10 +45,8 @@ func readRun(dir string) (*runFiles, error) {
 	var errs []error
 	f.events = readLines[model.Event](f, dir, rundir.EventsFile, &errs)
 	f.decisions = readLines[model.Decision](f, dir, rundir.DecisionsFile, &errs)
-	for _, e := range f.events { // known only once a script had begun them
-		if e.Kind == model.EventFault && e.Fault.Begin != nil {
-			f.meta.Scenario.Steps = append(f.meta.Scenario.Steps, model.Step{Do: model.Fault{Message: e.Fault.Begin}})
-		}
+	for i := range f.events { // known only once a script had begun them
+		f.meta.Scenario.Extend(&f.events[i])
 	}
 	f.history = readLines[record.Entry](f, dir, rundir.HistoryFile, &errs)
 	f.logLines = readLines[record.LogLine](f, dir, rundir.LogLinesFile, &errs)

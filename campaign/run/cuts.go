@@ -34,28 +34,9 @@ var _ cut = (*testbed.Cut)(nil)
 // zero until that is proved.
 type scriptCut struct {
 	cut     cut
+	gate    *gateCut // what the gate does of it
 	inForce time.Time
 	model.CutProof
-}
-
-// decided records a cut or a heal as a decision, so that the report draws it.
-func (l *Live) decided(d model.Decision, enter func(s *session, at time.Duration)) time.Duration {
-	s := l.r.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := s.now()
-	enter(s, at)
-	d.Event, d.At, d.Reason = s.last, at, model.ReasonScript
-	s.rec.Append(rundir.DecisionsFile, d)
-	return at
-}
-
-// rejoin ends a cut at the gate: from here on its packets pass.
-func (l *Live) rejoin(name string) {
-	s := l.r.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.enterCut(s.now(), name, nil, "the rules of cut %s are gone", name)
 }
 
 // Cut cuts a partition and returns when it is proved that nothing passes. It looks up the
@@ -75,13 +56,15 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.C
 	}
 	c := &scriptCut{cut: l.r.c.Testbed.NewCut(p), CutProof: model.CutProof{Name: name, Partition: p}}
 	c.Proof.Links = p.Links()
-	c.Proof.CutAt = l.decided(model.Decision{Cut: true}, func(s *session, at time.Duration) { s.enterCut(at, name, &p, "the script cuts %s: %s", name, p) })
+	s := l.r.s
+	c.gate, c.Proof.CutAt = s.beginCut(name, p)
+	c.Step = c.gate.step
 	m := l.r.c.Metrics
 	m.KnownLinks(c.Proof.Links)
 	if err := c.cut.Put(ctx); err != nil {
 		hctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 		defer cancel()
-		defer l.rejoin(name)
+		defer s.endCut(c.gate, name)
 		return model.CutProof{}, errors.Join(fmt.Errorf("the switch did not take the cut: %w", err), c.cut.Remove(hctx))
 	}
 	m.CutStarted(p.Shape, c.Proof.Links)
@@ -91,13 +74,12 @@ func (l *Live) Cut(ctx context.Context, name string, p model.Partition) (model.C
 	if err != nil {
 		return c.CutProof, fmt.Errorf("the cut is not proved to be in force: %w", err)
 	}
-	s := l.r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cuts[name].inForce = true
 	c.inForce, c.Proof.InForceAt = at, at.Sub(s.start)
+	c.gate.proof.InForceAt = c.Proof.InForceAt
 	s.rec.Append(rundir.RulesFile, map[string]any{"t": c.Proof.InForceAt, "what": "nothing passes any more", "cut": name})
-	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce}))
+	s.carryOut(s.now(), nil, s.event(s.now(), model.Event{Kind: model.EventInForce, Note: name}))
 	return c.CutProof, nil
 }
 
@@ -114,15 +96,14 @@ func (l *Live) Heal(ctx context.Context, name string) (model.CutProof, error) {
 	}
 	c := l.cuts[i]
 	l.cuts = slices.Delete(l.cuts, i, i+1)
-	c.Proof.HealAt = l.decided(model.Decision{Heal: true}, func(s *session, at time.Duration) {
-		s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventNote, Note: "the script heals " + name}))
-	})
+	c.Proof.HealAt = l.Now()
+	l.r.s.Note("the script heals %s", name)
 	counted := l.count(ctx, c)
 	if err := c.cut.Lift(ctx); err != nil {
 		l.r.s.Note("cut %s heals link by link: %v", name, err)
 	}
 	err := c.cut.Remove(ctx)
-	l.rejoin(name)
+	l.r.s.endCut(c.gate, name)
 	if err != nil {
 		err = fmt.Errorf("the switch did not confirm the heal of %s, its rules expire by themselves within seconds: %w", name, err)
 	} else if err = c.cut.Healed(ctx, l.r.c.Testbed.CutBy); err == nil {
@@ -148,7 +129,7 @@ func (l *Live) count(ctx context.Context, c *scriptCut) error {
 		return fmt.Errorf("what cut %s dropped could not be counted: %w", c.Name, err)
 	}
 	byLink, probes := model.ByLink(dropped), c.cut.Probes()
-	refused := l.r.s.refused(c.Name)
+	refused := l.r.s.refused(c.gate)
 	c.Probes = int(testbed.Sum(probes))
 	until, from := time.Now(), c.inForce
 	p.LeakKnown = !testbed.SetBack(from, until)

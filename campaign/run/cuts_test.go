@@ -63,7 +63,7 @@ func TestAScriptHealsAtOneMoment(t *testing.T) {
 		c, m := &fakeCut{each: each, lift: lift}, &healTimes{}
 		s := testSession(t, model.Scenario{ID: "s1", Strategy: model.StrategyScripted}, &fakeGate{})
 		l := &Live{r: &run{s: s, rec: s.rec, c: Config{Metrics: m}}}
-		l.cuts = []*scriptCut{{cut: c, inForce: time.Now(), CutProof: model.CutProof{Name: "a", Proof: model.Proof{InForceAt: 1}}}}
+		l.cuts = []*scriptCut{{cut: c, gate: inForce(s, "a", model.Isolate("n1", testNodes, model.Drop)), inForce: time.Now(), CutProof: model.CutProof{Name: "a", Proof: model.Proof{InForceAt: 1}}}}
 		requested := l.Now()
 		got, err := l.Heal(t.Context(), "a")
 		if did := strings.Join(c.did, ", "); err != nil || did != "count, lift, remove, healed" {
@@ -99,10 +99,10 @@ func (c *probedCut) Dropped(context.Context) ([]model.RuleDrops, error) {
 func TestWhatTheGateRefusesOfAProofIsNoDrop(t *testing.T) {
 	l := scripted(t, &fakeGate{})
 	p := model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}
-	inForce(l.r.s, "a", p)
+	gate := inForce(l.r.s, "a", p)
 	for dropped := range 2 {
 		gossip(t, l.r.s, "n1", "n2", "A 1") // once for the proof, then of the target
-		c := &scriptCut{cut: &probedCut{}, inForce: time.Now(), CutProof: model.CutProof{Name: "a", Partition: p, Proof: model.Proof{InForceAt: 1, Links: p.Links()}}}
+		c := &scriptCut{cut: &probedCut{}, gate: gate, inForce: time.Now(), CutProof: model.CutProof{Name: "a", Partition: p, Proof: model.Proof{InForceAt: 1, Links: p.Links()}}}
 		if err := l.count(t.Context(), c); err != nil || c.Proof.Dropped != dropped {
 			t.Errorf("dropped %d, want %d: %v", c.Proof.Dropped, dropped, err)
 		}

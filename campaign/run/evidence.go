@@ -22,6 +22,9 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	}
 	s.look()
 	res, cuts := s.engine.Result(), s.gateCuts // no more will begin
+	if r.live != nil {
+		cuts = nil // each was counted at its heal
+	}
 	s.mu.Unlock()
 	ev.Ports = r.portsRead(ctx, r.before)
 	for _, c := range cuts {

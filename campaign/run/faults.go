@@ -169,7 +169,6 @@ func (s *session) decideKept(d model.Decision) *model.HeldPacket {
 	if d.Reason == model.ReasonAcross {
 		d.Action = model.DropPacket // a copy that is not sent counts as a packet that wanted to cross
 		s.count(k, d)
-		s.countRuleCut(k, d)
 	}
 	if d.Fault != 0 {
 		s.metrics.MessageFault(s.scn.Fault(d.Fault).Kind, d.Reason)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -12,9 +13,11 @@ import (
 )
 
 // gateCut is a cut of a step: the gate refuses what would cross it, from its decision to that
-// of its heal. Rules behind the gate do so, too.
+// of its heal. Rules behind the gate do so, too. The cut of a script is made by rules on the
+// whole path, and the gate refuses what comes there all the same, or is kept there.
 type gateCut struct {
-	step      int // place in the scenario, from 1
+	step      int    // place in the scenario, from 1
+	script    string // its name in a script; "": no script made it
 	partition model.Partition
 	on        bool // not healed
 	links     map[model.Link]*model.LinkProof
@@ -44,7 +47,7 @@ func (s *session) spare(pkt *model.HeldPacket, frame []byte) {
 			pkt.SparedBy = append(pkt.SparedBy, i+1)
 		}
 	}
-	if pkt.Spared = cuts > 0 && len(pkt.SparedBy) == cuts; pkt.Spared {
+	if pkt.Spared = cuts > 0 && len(pkt.SparedBy) == cuts && s.scn.Strategy != model.StrategyScripted; pkt.Spared { // no cut will be added
 		pkt.SparedBy = nil
 	}
 }
@@ -64,7 +67,7 @@ func (s *session) count(held *heldFrame, d model.Decision) {
 			l.Dropped++
 			c.proof.Dropped++
 		}
-		met = true
+		met = met || c.script == "" // the metrics of a script's cut are counted at its heal
 	}
 	if met {
 		s.metrics.PacketFate(link, model.FateWanted, 1)
@@ -82,6 +85,10 @@ func (s *session) cut(at time.Duration, d model.Decision, held *heldFrame) {
 	c.proof.CutAt, c.proof.Links = at, c.partition.Links()
 	for _, l := range c.proof.Links {
 		c.links[l] = &model.LinkProof{Link: l}
+	}
+	if d.Reason == model.ReasonScript { // whoever asked for it puts it in force
+		close(c.confirmed)
+		return
 	}
 	s.metrics.KnownLinks(c.proof.Links)
 	s.metrics.CutStarted(c.partition.Shape, c.proof.Links)
@@ -116,6 +123,9 @@ func (s *session) heal(d model.Decision) {
 	}
 	c := s.gateCuts[i]
 	c.on = false
+	if c.script != "" {
+		return // its rules are gone
+	}
 	s.clock.look()
 	c.proof.HealAt = s.now()
 	s.metrics.CutEnded(d.Reason, c.proof.Links)
@@ -140,6 +150,8 @@ func (s *session) healedAt() (last time.Duration) {
 	return last
 }
 
+func (c *gateCut) name() string { return cmp.Or(c.script, model.StepName(c.step)) }
+
 // result is the cut with what it did, its links sorted.
 func (c *gateCut) result() model.CutProof {
 	p := c.proof
@@ -147,5 +159,5 @@ func (c *gateCut) result() model.CutProof {
 		p.PerLink = append(p.PerLink, *l)
 	}
 	sort.Slice(p.PerLink, func(i, j int) bool { return p.PerLink[i].Link.Compare(p.PerLink[j].Link) < 0 })
-	return model.CutProof{Name: model.StepName(c.step), Partition: c.partition, Proof: p}
+	return model.CutProof{Name: c.name(), Step: c.step, Partition: c.partition, Proof: p}
 }

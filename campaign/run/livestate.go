@@ -79,6 +79,8 @@ func (l *lately) event(e model.Event) {
 func (l *lately) changed(d model.Decision, step *model.Step) {
 	e := model.LiveEvent{At: d.At, Name: model.StepName(d.Step)}
 	switch {
+	case d.Reason == model.ReasonScript: // the event told it, by its name
+		return
 	case d.Cut:
 		e.Kind, e.Text = model.LiveCutDone, step.Do.String()
 	case d.Heal:
@@ -99,11 +101,8 @@ func (s *session) live(after uint64) model.LiveState {
 	out := model.LiveState{At: s.now(), Events: s.lately.since(after), Last: s.lately.last}
 	for _, c := range s.gateCuts {
 		if c.on {
-			out.Cuts = append(out.Cuts, model.LiveCut{Name: model.StepName(c.step), Partition: c.partition, InForce: c.proof.InForceAt > 0})
+			out.Cuts = append(out.Cuts, model.LiveCut{Name: c.name(), Partition: c.partition, InForce: c.proof.InForceAt > 0})
 		}
-	}
-	for name, c := range s.cuts {
-		out.Cuts = append(out.Cuts, model.LiveCut{Name: name, Partition: c.Partition, InForce: c.inForce})
 	}
 	slices.SortFunc(out.Cuts, func(a, b model.LiveCut) int { return strings.Compare(a.Name, b.Name) })
 	return out

@@ -39,6 +39,25 @@ func TestTheLiveStateShowsTheCut(t *testing.T) {
 	}
 }
 
+// TestTheLiveStateShowsAScriptsCut by the name that it has there.
+func TestTheLiveStateShowsAScriptsCut(t *testing.T) {
+	s := testSession(t, model.Scenario{Strategy: model.StrategyScripted}, &fakeGate{})
+	s.Mark(model.EventWorkload)
+	c, _ := s.beginCut("minority", model.Isolate("n3", testNodes, model.Drop))
+	if l := s.live(0); len(l.Cuts) != 1 || l.Cuts[0].Name != "minority" || l.Cuts[0].InForce {
+		t.Errorf("cuts %+v", l.Cuts)
+	}
+	s.endCut(c, "minority")
+	l := s.live(0)
+	var told []string
+	for _, e := range l.Events {
+		told = append(told, fmt.Sprint(e.Kind, " ", e.Name))
+	}
+	if got := strings.Join(told, ", "); len(l.Cuts) != 0 || got != "phase , cut minority, heal minority" {
+		t.Errorf("told %s; cuts %+v", got, l.Cuts)
+	}
+}
+
 // TestTheLiveStateForgets what is old, and numbers without a gap what it has.
 func TestTheLiveStateForgets(t *testing.T) {
 	var l lately

@@ -78,13 +78,11 @@ func TestAMirrorShowsWhatGoesToMany(t *testing.T) {
 		}
 	}
 	is(3, 2)
-	inForce(s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n2"}, {"n1"}}, Only: []model.Traffic{{Proto: "udp"}}})
+	a := inForce(s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n2"}, {"n1"}}, Only: []model.Traffic{{Proto: "udp"}}})
 	inForce(s, "b", model.Partition{Shape: model.Simplex, Groups: [][]model.NodeID{{"n2"}, {"n3"}}}) // n2 reaches n3
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
 	is(4, 3)
-	s.mu.Lock()
-	s.enterCut(s.now(), "a", nil, "")
-	s.mu.Unlock()
+	s.endCut(a, "a")
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
 	is(6, 5)
 }
@@ -133,9 +131,10 @@ func TestCopiesAreLookedForAtTheirReceivers(t *testing.T) {
 }
 
 // inForce puts a script's cut in force.
-func inForce(s *session, name string, p model.Partition) {
+func inForce(s *session, name string, p model.Partition) *gateCut {
+	c, at := s.beginCut(name, p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.enterCut(s.now(), name, &p, "")
-	s.cuts[name].inForce = true
+	c.proof.InForceAt = at
+	return c
 }

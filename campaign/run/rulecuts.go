@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -10,73 +9,56 @@ import (
 	"netsplit/testbed/agent"
 )
 
-// ruleCut is a cut of a script, from when it is asked for to its heal. The switch makes it;
-// what comes to the gate all the same, or is kept there, the gate refuses.
-type ruleCut struct {
-	model.Partition
-	inForce bool
-	refused map[model.Link]int // by the gate
-}
-
-func (a *ruleCut) takes(l model.Link, frame []byte) bool {
-	return slices.Contains(a.Links(), l) && (len(a.Only) == 0 || agent.Of(frame, a.Only))
-}
-
-// cutBy lists the script's cuts that a frame on a link is of. The caller holds mu.
-func (s *session) cutBy(l model.Link, frame []byte) (out []*ruleCut) {
-	for _, a := range s.cuts {
-		if a.takes(l, frame) {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
-// inForceOn says whether a cut in force holds a frame back on a link: a mirror shows what
-// goes to many also where only some get it. The caller holds mu.
+// inForceOn says whether a script's cut in force holds a frame back on a link: a mirror shows
+// what goes to many also where only some get it. The caller holds mu.
 func (s *session) inForceOn(l model.Link, frame []byte) bool {
-	return slices.ContainsFunc(s.cutBy(l, frame), func(a *ruleCut) bool { return a.inForce })
+	return slices.ContainsFunc(s.gateCuts, func(c *gateCut) bool {
+		return c.script != "" && c.on && c.proof.InForceAt > 0 && c.links[l] != nil && (len(c.partition.Only) == 0 || agent.Of(frame, c.partition.Only))
+	})
 }
 
-// enterCut enters a cut of a script, or with nil the end of one. The caller holds mu.
-func (s *session) enterCut(at time.Duration, name string, p *model.Partition, format string, args ...any) {
-	c := &model.RuleCut{Name: name, Partition: p}
-	delete(s.cuts, name)
-	if p != nil {
-		if s.cuts == nil {
-			s.cuts = map[string]*ruleCut{}
-		}
-		a := &ruleCut{Partition: *p, refused: map[model.Link]int{}}
-		s.cuts[name] = a
-		for n, k := range s.faults.kept {
-			if a.takes(model.Link{Src: k.held.From, Dst: k.held.To}, k.data) {
-				c.Kept = append(c.Kept, n)
-			}
-		}
-		slices.Sort(c.Kept)
-	}
-	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventRuleCut, RuleCut: c, Note: fmt.Sprintf(format, args...)}))
-}
-
-// countRuleCut books what the gate refuses of a script's cuts. The caller holds mu.
-func (s *session) countRuleCut(held *heldFrame, d model.Decision) {
-	if d.Action != model.DropPacket || d.Reason != model.ReasonAcross {
-		return
-	}
-	l := model.Link{Src: held.packet.From, Dst: held.packet.To}
-	for _, a := range s.cutBy(l, held.data) {
-		a.refused[l]++
-	}
-}
-
-// refused is what the gate has refused so far of a script's cut.
-func (s *session) refused(name string) map[model.Link]int {
+// beginCut enters a cut of a script: a step of the scenario from now on. The caller installs
+// its rules.
+func (s *session) beginCut(name string, p model.Partition) (*gateCut, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.cuts[name]; a != nil {
-		return maps.Clone(a.refused)
+	at, step := s.now(), len(s.engine.Scenario().Steps)+1
+	a := &model.RuleCut{Name: name, Partition: &p, Step: step}
+	for n, k := range s.faults.kept {
+		if len(p.Only) > 0 && !agent.Of(k.data, p.Only) {
+			a.Spared = append(a.Spared, n)
+			held := *k.held // the log has the packet as it came
+			held.SparedBy = append(slices.Clip(held.SparedBy), step)
+			k.held = &held
+		}
 	}
-	return nil
+	slices.Sort(a.Spared)
+	n := len(s.gateCuts)
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventRuleCut, RuleCut: a, Note: fmt.Sprintf("the script cuts %s: %s", name, p)}))
+	if len(s.gateCuts) == n { // after a panic the session decides nothing
+		return &gateCut{step: step}, at
+	}
+	s.gateCuts[n].script = name
+	return s.gateCuts[n], at
+}
+
+// endCut ends a cut of a script at the gate: from here on its packets pass.
+func (s *session) endCut(c *gateCut, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventRuleCut, RuleCut: &model.RuleCut{Name: name, Step: c.step}, Note: fmt.Sprintf("the rules of cut %s are gone", name)}))
+}
+
+// refused is what the gate has refused so far of a cut, by link.
+func (s *session) refused(c *gateCut) map[model.Link]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[model.Link]int{}
+	for l, p := range c.links {
+		out[l] = p.Dropped
+	}
+	return out
 }
 
 // gated are the pairs of hosts that a script has the gate hold, each way, and since when

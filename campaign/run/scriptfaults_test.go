@@ -100,8 +100,8 @@ func TestWhatAFaultKeepsDoesNotCrossACut(t *testing.T) {
 		t.Fatal(err)
 	}
 	gossip(t, s, "n1", "n2", "A 1")
-	inForce(s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "udp", Port: 7000}}})
-	inForce(s, "b", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "tcp"}}})
+	a := inForce(s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "udp", Port: 7000}}})
+	b := inForce(s, "b", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "tcp"}}})
 	gossip(t, s, "n1", "n2", "B 2")
 	gossip(t, s, "n1", "n3", "B 3")
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -113,12 +113,11 @@ func TestWhatAFaultKeepsDoesNotCrossACut(t *testing.T) {
 		}
 	}
 	link := model.Link{Src: "n1", Dst: "n2"}
-	if d := cmp.Diff(map[model.Link]int{link: 2}, s.refused("a")); d != "" || len(s.refused("b")) != 0 {
-		t.Errorf("refused %s of tcp %v", d, s.refused("b"))
+	want := map[model.Link]int{link: 2, link.Reverse(): 0}
+	if d := cmp.Diff(want, s.refused(a)); d != "" || s.refused(b)[link] != 0 {
+		t.Errorf("refused %s of tcp %v", d, s.refused(b))
 	}
-	s.mu.Lock()
-	s.enterCut(s.now(), "a", nil, "")
-	s.mu.Unlock()
+	s.endCut(a, "a")
 	gossip(t, s, "n1", "n2", "B 4")
 	gate.until(t, "n3: B 3, n2: B 4")
 	s.mu.Lock()

@@ -52,13 +52,12 @@ type session struct {
 	faults   faultState
 	nodes    nodeFaults
 	disks    diskFaults
-	gateCuts []*gateCut // of the scenario's steps, in the order in which they began
+	gateCuts []*gateCut // of the scenario's steps, a script's among them, in the order in which they began
 	recent   []letGo    // released within the last agent.Edge
 	resets   []letGo    // sent to reset connections
 	lately   lately
 
-	cuts        map[string]*ruleCut // cuts of a script, by name
-	faulty      bool                // message faults act, or may
+	faulty      bool // message faults act, or may
 	gated       gated
 	waits       *messageWait // of a script
 	over        bool         // session has read all evidence
@@ -294,7 +293,6 @@ func (s *session) hold(host model.NodeID, t time.Duration, frame []byte, to mode
 	}
 	s.spare(pkt, frame)
 	s.nodes.slipped(pkt.From, len(step.Packet.Payload))
-	pkt.RuleCut = len(s.cutBy(model.Link{Src: pkt.From, Dst: pkt.To}, frame)) > 0
 	if s.faulty {
 		pkt.Stream, pkt.Payload = s.pipe.StreamOf(&step.Packet), len(step.Packet.Payload)
 	}
@@ -476,7 +474,6 @@ func (s *session) decide(held *heldFrame, d model.Decision) {
 		held.comment += " " + d.Class.String()
 	}
 	s.count(held, d)
-	s.countRuleCut(held, d)
 	held.verdict = d.Action
 	s.bookFault(held, d)
 	switch d.Action {

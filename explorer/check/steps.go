@@ -63,7 +63,7 @@ func where(s model.ScriptStep) string {
 func idleCut(r *Record) string {
 	for _, c := range r.Cuts {
 		machine := slices.ContainsFunc(r.begun(), func(b begun) bool { // its servers died all the same
-			return c.Name == model.StepName(b.went.Step) && b.Do.Silent()
+			return c.Of(b.went.Step) && b.Do.Silent()
 		})
 		if c.Proof.Wanted == 0 && !machine {
 			return c.Name

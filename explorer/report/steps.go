@@ -72,7 +72,7 @@ func scenarioRows(in *Input) []stepRow {
 			row.Class = "cut"
 		}
 		for _, c := range in.Cuts {
-			if c.Name == model.StepName(r.Step) {
+			if c.Of(r.Step) {
 				leaked := fmt.Sprint(c.Proof.Leaked)
 				if !c.Proof.LeakKnown {
 					leaked = "an unknown number"
@@ -104,7 +104,11 @@ func furtherCuts(s *model.RunSummary) (out []string) {
 		if r.EndedBy != "" {
 			until = " to " + at(r.Ended)
 		}
-		out = append(out, fmt.Sprintf("Step %d %s, from %s%s.", r.Step, did, at(r.Began), until))
+		who := fmt.Sprintf("Step %d", r.Step)
+		if s.Scenario.Strategy == model.StrategyScripted { // whose steps have numbers of their own
+			who = "The script also"
+		}
+		out = append(out, fmt.Sprintf("%s %s, from %s%s.", who, did, at(r.Began), until))
 	}
 	return out
 }

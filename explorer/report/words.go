@@ -109,6 +109,14 @@ func conditionWords(c *model.FaultCondition) string {
 
 // sides writes who is cut from whom.
 func sides(p model.Partition) string {
+	if only := p.Only; len(only) > 0 {
+		p.Only = nil
+		var names []string
+		for _, t := range only {
+			names = append(names, t.String())
+		}
+		return sides(p) + ", " + strings.Join(names, " and ") + " only"
+	}
 	if len(p.Groups) < 2 {
 		return "hosts"
 	}

@@ -27,6 +27,7 @@ func (b *builder) decided(ds []model.Decision) {
 
 func (b *builder) event(e model.Event) {
 	b.events, b.times = append(b.events, e.Num), append(b.times, e.At)
+	b.scenario.Extend(&e)
 	text := e.Note
 	switch e.Kind {
 	case model.EventStart, model.EventWorkload, model.EventStop, model.EventInForce:
@@ -56,10 +57,6 @@ func (b *builder) event(e model.Event) {
 		}
 		if len(e.Role.Have) == 0 {
 			b.row("role", e.Num, e.At, e.Role.Role, nil)
-		}
-	case model.EventFault:
-		if e.Fault.Begin != nil { // as judges do: known only once a script had begun it
-			b.scenario.Steps = append(b.scenario.Steps, model.Step{Do: model.Fault{Message: e.Fault.Begin}})
 		}
 	case model.EventRuleCut:
 		b.healed(e.RuleCut.Name, e.Num)
