@@ -65,6 +65,26 @@ func TestAScriptsCutIsAStep(t *testing.T) {
 	}
 }
 
+// TestWhatWaitsBehindAKeptPacket is of other traffic than a cut, as that packet is: it passes.
+func TestWhatWaitsBehindAKeptPacket(t *testing.T) {
+	r := &faultRun{t: t, e: explorer.NewEngine(model.Scenario{Strategy: model.StrategyScripted}), now: time.Millisecond}
+	r.step(model.Event{Kind: model.EventWorkload})
+	r.step(model.Event{Kind: model.EventFault, Fault: &model.FaultChange{Name: "late", Begin: &model.MessageFault{Kind: model.FaultDelay, For: 50 * time.Millisecond, Match: model.MessageMatch{Type: "A"}}}})
+	r.packet("n1", "n2", "tcp n1>n2", "A")
+	r.packet("n1", "n2", "tcp n1>n2", "B")
+	r.packet("n1", "n2", "tcp n1>n2", "B")
+	p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}
+	r.step(model.Event{Kind: model.EventRuleCut, RuleCut: &model.RuleCut{Name: "a", Partition: &p, Step: 2, Spared: []uint64{1, 2}}})
+	r.until(time.Second)
+	var got []string
+	for _, f := range r.fates {
+		got = append(got, fmt.Sprintf("passed %d, dropped %d", len(f.passed), f.dropped))
+	}
+	if want := "passed 1, dropped 0; passed 1, dropped 0; passed 0, dropped 1"; strings.Join(got, "; ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, "; "), want)
+	}
+}
+
 // TestNothingCrossesAScriptsCut, whatever message faults keep and when they let it go on.
 func TestNothingCrossesAScriptsCut(t *testing.T) {
 	p := model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}

@@ -84,6 +84,14 @@ func TestAScriptHealsAtOneMoment(t *testing.T) {
 	}
 }
 
+// fates counts packets whose fate is told.
+type fates struct {
+	noMetrics
+	n int
+}
+
+func (f *fates) PacketFate(_ model.Link, _ model.Fate, n int) { f.n += n }
+
 // probedCut was proved by packets that the gate took before its rules did.
 type probedCut struct{ fakeCut }
 
@@ -98,6 +106,8 @@ func (c *probedCut) Dropped(context.Context) ([]model.RuleDrops, error) {
 // TestWhatTheGateRefusesOfAProofIsNoDrop: a cut that met nothing else is vacuous.
 func TestWhatTheGateRefusesOfAProofIsNoDrop(t *testing.T) {
 	l := scripted(t, &fakeGate{})
+	m := &fates{}
+	l.r.s.metrics = m
 	p := model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}
 	gate := inForce(l.r.s, "a", p)
 	for dropped := range 2 {
@@ -106,5 +116,8 @@ func TestWhatTheGateRefusesOfAProofIsNoDrop(t *testing.T) {
 		if err := l.count(t.Context(), c); err != nil || c.Proof.Dropped != dropped {
 			t.Errorf("dropped %d, want %d: %v", c.Proof.Dropped, dropped, err)
 		}
+	}
+	if m.n != 0 { // they are counted once, at the heal
+		t.Errorf("the gate counted %d packets", m.n)
 	}
 }

@@ -78,6 +78,10 @@ func TestAMirrorShowsWhatGoesToMany(t *testing.T) {
 		}
 	}
 	is(3, 2)
+	s.gateCuts = []*gateCut{{on: true, links: map[model.Link]*model.LinkProof{{Src: "n2", Dst: "n1"}: {}}, proof: model.Proof{InForceAt: 1}}} // of a run that is no script's
+	closed := make(chan struct{})
+	close(closed)
+	s.gateCuts[0].confirmed = closed
 	a := inForce(s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n2"}, {"n1"}}, Only: []model.Traffic{{Proto: "udp"}}})
 	inForce(s, "b", model.Partition{Shape: model.Simplex, Groups: [][]model.NodeID{{"n2"}, {"n3"}}}) // n2 reaches n3
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
@@ -85,6 +89,9 @@ func TestAMirrorShowsWhatGoesToMany(t *testing.T) {
 	s.endCut(a, "a")
 	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
 	is(6, 5)
+	s.beginCut("c", model.Isolate("n2", testNodes, model.Drop)) // its rules are not in force yet
+	s.Mirror(time.Now(), toAll(t, "n2", "G n1=NORMAL"))
+	is(8, 7)
 }
 
 // TestCopiesBehindTheEnd go to their receivers, too.

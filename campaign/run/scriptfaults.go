@@ -113,9 +113,7 @@ func (l *Live) End(ctx context.Context, name string) (model.FaultProof, error) {
 	s.mu.Unlock()
 	for end := time.Now().Add(proofLimit); ; {
 		l.r.proveFaults(ctx)
-		s.mu.Lock()
-		p := s.faultProofs(s.engine.Result().Faults)[n-1]
-		s.mu.Unlock()
+		p := s.proofOf(n)
 		switch {
 		case p.Known && p.Wrong == 0:
 			return p, nil
@@ -126,6 +124,14 @@ func (l *Live) End(ctx context.Context, name string) (model.FaultProof, error) {
 			return p, err
 		}
 	}
+}
+
+// proofOf is what a message fault has done so far, given its place among the steps, from 1.
+func (s *session) proofOf(n int) model.FaultProof {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	proofs := s.faultProofs(s.engine.Result().Faults)
+	return proofs[slices.IndexFunc(proofs, func(p model.FaultProof) bool { return p.Fault == n })]
 }
 
 // Acted waits until a fault has acted on a number of packets, or for the limit, and

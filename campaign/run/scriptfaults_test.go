@@ -99,9 +99,9 @@ func TestWhatAFaultKeepsDoesNotCrossACut(t *testing.T) {
 	if _, err := l.Fault(t.Context(), "late", slow(50*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
+	b := inForce(s, "b", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "tcp"}}})
 	gossip(t, s, "n1", "n2", "A 1")
 	a := inForce(s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "udp", Port: 7000}}})
-	b := inForce(s, "b", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "tcp"}}})
 	gossip(t, s, "n1", "n2", "B 2")
 	gossip(t, s, "n1", "n3", "B 3")
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -138,8 +138,24 @@ func TestWhatAFaultKeepsDoesNotCrossACut(t *testing.T) {
 			kinds = append(kinds, "heal "+e.RuleCut.Name)
 		}
 	}
-	if got := strings.Join(kinds, ", "); got != "fault late, cut a, cut b, heal a" {
+	if got := strings.Join(kinds, ", "); got != "fault late, cut b, cut a, heal a" {
 		t.Errorf("the record has %s", got)
+	}
+	// Its rules are the script's to install.
+	if s.lifted.Wait(); len(gate.cut)+len(gate.healed) != 0 {
+		t.Errorf("behind the gate: %d cuts, healed %v", len(gate.cut), gate.healed)
+	}
+}
+
+// TestAFaultBehindACut is found by its place among the steps.
+func TestAFaultBehindACut(t *testing.T) {
+	l := scripted(t, &fakeGate{})
+	inForce(l.r.s, "a", model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n3"}}})
+	if _, err := l.Fault(t.Context(), "late", slow(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := l.End(t.Context(), "late"); err != nil || p.Fault != 2 {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 

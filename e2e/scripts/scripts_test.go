@@ -271,7 +271,7 @@ func TestMessageFaults(t *testing.T) {
 			t.Fatalf("%+v", sum.Verdict)
 		}
 		proved(t, sum)
-		if p := sum.Faults; len(p) != 2 || p[0].Cut == 0 || p[0].Wrong+p[1].Wrong != 0 || !p[0].Known || p[1].Lost != 1 || p[1].Hits[0].From != "n3" || sum.Scenario.Fault(2).Match.ToRole != "master" {
+		if p := sum.Faults; len(p) != 2 || p[0].Cut == 0 || p[0].Wrong+p[1].Wrong != 0 || !p[0].Known || p[1].Lost != 1 || p[1].Hits[0].From != "n3" || sum.Scenario.Fault(p[1].Fault).Match.ToRole != "master" {
 			t.Errorf("%+v of %+v", p, sum.Scenario.Steps)
 		}
 	})

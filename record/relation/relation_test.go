@@ -176,6 +176,29 @@ func TestARunIsRelations(t *testing.T) {
 	}
 }
 
+// TestStepsOfAScript are known by its events alone: a decision names the message fault by its
+// place among cuts, too.
+func TestStepsOfAScript(t *testing.T) {
+	r := run{meta: model.RunMeta{Scenario: model.Scenario{Strategy: model.StrategyScripted}},
+		events: []model.Event{
+			{Kind: model.EventRuleCut, RuleCut: &model.RuleCut{Name: "x", Step: 1, Partition: &model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1"}, {"n2"}}}}},
+			{Kind: model.EventFault, Fault: &model.FaultChange{Name: "late", Begin: &model.MessageFault{Kind: model.FaultLose}}},
+			msg("n1", "n2", "put"), packet(1, 1)},
+		decisions: []model.Decision{
+			{Event: 1, Cut: true, Step: 1, Reason: model.ReasonScript},
+			{Event: 4, Frame: 1, Action: model.DropPacket, Reason: model.ReasonLose, Fault: 2, Message: 1}}}
+	dir := r.write(t)
+	for sql, want := range map[string]string{
+		"select id, kind from fault":                     "2 lose\n",
+		"select n, name from cut":                        "1 x\n",
+		"select step, what from decision where step > 0": "1 cut\n",
+	} {
+		if got := ask(t, dir, sql); got != want {
+			t.Errorf("%s:\n%swant:\n%s", sql, got, want)
+		}
+	}
+}
+
 // TestAllIsNumbered: operations, exits and log lines of the record are events with
 // numbers of their own, between those of the event log, whatever their times.
 func TestAllIsNumbered(t *testing.T) {
