@@ -203,7 +203,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r place) 
 	if err == nil {
 		reasons := se.Reasons() // it asks for what is booked
 		s.update(j, func(c *model.Campaign) {
-			c.Reason = joinReasons(append([]string{r.templateNotice(), c.Hint}, reasons...)...)
+			c.Reason = joinReasons(append([]string{r.templateNotice()}, append(reasons, c.Hint)...)...)
 		})
 		err = s.shrinkCauses(j, s.triesOn(ctx, j, r))
 	}
@@ -223,7 +223,9 @@ func (s *Service) mine(j *job, t *model.Target, clean []string, weak bool) ([]mo
 		return nil, nil, err
 	}
 	mined := found.Invariants
-	s.update(j, func(c *model.Campaign) { c.Hint = found.MoreRuns() })
+	if st := j.c.Spec.Strategy; st == model.StrategyCoFI || st == model.StrategyClean { // others cut at no state of theirs
+		s.update(j, func(c *model.Campaign) { c.Hint = found.MoreRuns() })
+	}
 	if err := s.store.PutInvariants(t.Name, mined); err != nil {
 		return nil, nil, err
 	}

@@ -55,9 +55,7 @@ func (r *run) collect(ctx context.Context, ev *record.Evidence) {
 	if n := len(s.faults.kept); n > 0 {
 		s.incomplete = append(s.incomplete, fmt.Sprintf("%d packets that message faults held were never released", n))
 	}
-	for i := range res.Steps {
-		res.Steps[i].Slip = s.nodes.slips[res.Steps[i].Step]
-	}
+	res.Steps = s.stepResults(res.Steps)
 	ev.Faults = s.faultProofs(res.Faults)
 	ev.Result = res.RunResult(r.c.Scenario.ID, model.Verdict{})
 	if r.live != nil {

@@ -26,6 +26,8 @@ type nodeFaults struct {
 	on    map[int][]string          // by step: the servers that are down or paused
 	down  map[model.NodeID]int      // crashed hosts, by step
 	slips map[int]int               // by step, see model.StepResult
+	// lacked says of steps that began, by place, why they did nothing.
+	lacked map[int]string
 	// starting counts the steps whose servers are being started again.
 	starting atomic.Int64
 }
@@ -55,7 +57,7 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 		names = slices.DeleteFunc(slices.Clone(n.names[f.Host]), func(p string) bool {
 			return f.Process != "" && p != f.Process || f.Process == "" && !n.procs.Runs(f.Host, p)
 		})
-		if len(names) == 0 && s.scn.Steps[d.Step-1].Do.IfRunning {
+		if len(names) == 0 && (s.scn.Steps[d.Step-1].Do.IfRunning || s.lacks(d, f.Host)) {
 			return nil
 		}
 		if len(names) == 0 {
@@ -106,6 +108,36 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 		done = append(done, a)
 	}
 	return done
+}
+
+// lacks says that a step has nothing to act on: its host, whoever had its role, is a client. It
+// counts as a step that did not begin. The caller holds mu.
+func (s *session) lacks(d model.Decision, host model.NodeID) bool {
+	if len(s.nodes.names[host]) > 0 || s.scn.Steps[d.Step-1].Do.Cut != nil { // a machine that dies is cut off
+		return false
+	}
+	for _, r := range s.engine.Result().Steps[d.Step-1].Roles {
+		if slices.Contains(r.Have, host) {
+			if s.nodes.lacked == nil {
+				s.nodes.lacked = map[int]string{}
+			}
+			s.nodes.lacked[d.Step] = fmt.Sprintf("%s was %s, without servers", r.Role, host)
+			return true
+		}
+	}
+	return false
+}
+
+// stepResults are the results of steps with what the session knows of them. The caller holds mu.
+func (s *session) stepResults(steps []model.StepResult) []model.StepResult {
+	for i := range steps {
+		st := &steps[i]
+		st.Slip = s.nodes.slips[st.Step]
+		if why := s.nodes.lacked[st.Step]; why != "" {
+			st.By, st.Lacked = "", why
+		}
+	}
+	return steps
 }
 
 // spares says that a step with IfRunning leaves a server alone that an action did not reach: it

@@ -178,3 +178,28 @@ func TestAStepResumesNoServerThatAnotherOneHasKilled(t *testing.T) {
 		t.Errorf("%s; %v", got, s.incomplete)
 	}
 }
+
+// TestAClientHasNoServers: a fault of whoever sends the message does nothing to a client, and
+// counts as one that did not begin.
+func TestAClientHasNoServers(t *testing.T) {
+	when := model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "text A"}}}
+	for name, do := range map[string]model.Fault{
+		"crash":     {Node: &model.NodeFault{Verb: model.NodeKill, Host: model.RoleSender}},
+		"power cut": {Disk: &model.DiskFault{Kind: model.DiskPowerCut, Host: model.RoleSender}},
+	} {
+		do.Roles = []string{model.RoleSender}
+		for from, want := range map[model.NodeID]string{"n1": `"" "sender was n1, without servers"`, "n2": `"message" ""`} {
+			s, f := diskSession(t, model.Step{When: when, Do: do})
+			s.Mark(model.EventWorkload)
+			gossip(t, s, from, "n3", "A")
+			s.Mark(model.EventStop)
+			s.lifted.Wait()
+			s.mu.Lock()
+			r := s.stepResults(s.engine.Result().Steps)[0]
+			s.mu.Unlock()
+			if got := fmt.Sprintf("%q %q", r.By, r.Lacked); got != want || len(s.incomplete) != 0 || (from == "n1") != (len(f.did) == 0) {
+				t.Errorf("%s of %s: %s, want %s; did %q; %q", name, from, got, want, f.did, s.incomplete)
+			}
+		}
+	}
+}
