@@ -107,10 +107,7 @@ func (l *Live) End(ctx context.Context, name string) (model.FaultProof, error) {
 	}
 	delete(l.faults, name)
 	s := l.r.s
-	s.mu.Lock()
-	at := s.now()
-	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventFault, Fault: &model.FaultChange{Name: name, End: n}}))
-	s.mu.Unlock()
+	s.endFault(name, n)
 	for end := time.Now().Add(proofLimit); ; {
 		l.r.proveFaults(ctx)
 		p := s.proofOf(n)
@@ -124,6 +121,14 @@ func (l *Live) End(ctx context.Context, name string) (model.FaultProof, error) {
 			return p, err
 		}
 	}
+}
+
+// endFault ends a message fault, given its place among the steps, from 1.
+func (s *session) endFault(name string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.now()
+	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventFault, Fault: &model.FaultChange{Name: name, End: n}}))
 }
 
 // proofOf is what a message fault has done so far, given its place among the steps, from 1.
@@ -144,14 +149,8 @@ func (l *Live) Acted(ctx context.Context, name string, want int, limit time.Dura
 	s := l.r.s
 	over := time.After(limit)
 	for {
-		s.mu.Lock()
-		acted, met = s.engine.Acted(n)
-		if s.faults.acted == nil {
-			s.faults.acted = make(chan struct{})
-		}
-		more := s.faults.acted
-		s.mu.Unlock()
-		if acted >= want {
+		var more <-chan struct{}
+		if acted, met, more = s.acted(n); acted >= want {
 			return acted, met, nil
 		}
 		select {
@@ -162,6 +161,18 @@ func (l *Live) Acted(ctx context.Context, name string, want int, limit time.Dura
 			return acted, met, context.Cause(ctx)
 		}
 	}
+}
+
+// acted says on how many packets a message fault has acted, and how many messages it met; more is
+// closed when a fault acts again.
+func (s *session) acted(n int) (acted, met int, more <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	acted, met = s.engine.Acted(n)
+	if s.faults.acted == nil {
+		s.faults.acted = make(chan struct{})
+	}
+	return acted, met, s.faults.acted
 }
 
 func (l *Live) noFault(name string) error {
