@@ -116,6 +116,7 @@ func runLostWrites(r *Record, s settings) outcome {
 		groups[id].writes = append(groups[id].writes, w)
 		maps.Copy(groups[id].next, g.next)
 	}
+	join(groups)
 	var out outcome
 	unknown := unnamed(all, deletes)
 	if total <= unknown {
@@ -133,6 +134,28 @@ func runLostWrites(r *Record, s settings) outcome {
 		out.failures = append(out.failures, f)
 	}
 	return out
+}
+
+// join puts writes that nobody knows who acknowledged to the most that were lost for the same cause:
+// that the node is unknown is no circumstance of its own.
+func join(groups map[string]*group) {
+	for _, id := range sortedKeys(groups) {
+		g := groups[id]
+		if g.side != sideUnknown {
+			continue
+		}
+		var to *group
+		for _, other := range sortedKeys(groups) {
+			if o := groups[other]; o != g && o.cause == g.cause && o.beyond == g.beyond && (to == nil || len(o.writes) > len(to.writes)) {
+				to = o
+			}
+		}
+		if to != nil {
+			to.writes = append(to.writes, g.writes...)
+			maps.Copy(to.next, g.next)
+			delete(groups, id)
+		}
+	}
 }
 
 // finalRead returns the keys that the service has, the keys of each node that
@@ -186,13 +209,15 @@ func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 	return g
 }
 
+const sideUnknown = ", acknowledged by an unknown node"
+
 // side says which side of the cut acknowledged; "" without a cut.
 func side(r *Record, n model.NodeID) string {
 	switch {
 	case r.Proof == nil:
 		return ""
 	case n == "":
-		return ", acknowledged by an unknown node"
+		return sideUnknown
 	case isolated(r, n):
 		return ", acknowledged by the isolated node"
 	}

@@ -69,15 +69,28 @@ func classRank(c model.FailureClass) int {
 	return slices.Index([]model.FailureClass{model.Broken, model.BrokenBound, model.Documented}, c)
 }
 
+// first are the checks whose failures come before others of the same rank, and among themselves
+// by how much was lost.
+var first = []string{"lost-acknowledged-writes", "gone", "double"}
+
 func compareFailures(a, b model.Failure) int {
-	return cmp.Or(cmp.Compare(Rank(a.Class, SeverityOf(a)), Rank(b.Class, SeverityOf(b))), cmp.Compare(classRank(a.Class), classRank(b.Class)),
-		strings.Compare(a.Signature, b.Signature), strings.Compare(a.Summary, b.Summary))
+	place := func(f model.Failure) int {
+		if i := slices.Index(first, f.Check); i >= 0 {
+			return i
+		}
+		return len(first)
+	}
+	by := cmp.Or(cmp.Compare(Rank(a.Class, SeverityOf(a)), Rank(b.Class, SeverityOf(b))), cmp.Compare(classRank(a.Class), classRank(b.Class)), cmp.Compare(place(a), place(b)))
+	if by == 0 && place(a) < len(first) {
+		by = cmp.Compare(b.Amount, a.Amount)
+	}
+	return cmp.Or(by, strings.Compare(a.Signature, b.Signature), strings.Compare(a.Summary, b.Summary))
 }
 
 // SortFindings puts the costliest first, then what was found first.
 func SortFindings(fs []model.Finding) {
 	slices.SortStableFunc(fs, func(a, b model.Finding) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(classRank(a.Class), classRank(b.Class)),
-			cmp.Compare(a.FirstAfter, b.FirstAfter), strings.Compare(a.Failure.Signature, b.Failure.Signature))
+			cmp.Compare(a.FirstAfter, b.FirstAfter), compareFailures(a.Failure, b.Failure))
 	})
 }
