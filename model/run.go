@@ -437,6 +437,8 @@ const (
 	WarnLimit WarningKind = "limit" // a limit of the target is as long as the longest cut
 	WarnClean WarningKind = "clean" // a finding shows without any cut
 	WarnHalf  WarningKind = "half"  // a finding shows in half of the fault runs or more
+	// WarnUnjudged: for one reason, a third of the fault runs or more could not be judged.
+	WarnUnjudged WarningKind = "unjudged"
 )
 
 // Busy is the CPUWait from which on a missed time limit may be the machine's doing. On two
@@ -445,8 +447,8 @@ const Busy = 0.5
 
 // Warning is a mark of a wrong target file that a search shows.
 type Warning struct {
-	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding occurs without any cut; half: a finding occurs in half of the fault runs or more"`
-	About  string      `json:"about" doc:"causeId of the findings, or the limits"`
+	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding occurs without any cut; half: a finding occurs in half of the fault runs or more; unjudged: for one reason, a third of the fault runs or more could not be judged"`
+	About  string      `json:"about" doc:"causeId of the findings, the limits, or the reason"`
 	Text   string      `json:"text"`
 	Advice string      `json:"advice" doc:"What to change"`
 }

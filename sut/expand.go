@@ -90,7 +90,7 @@ func Args(t *model.Target, specified map[string]string) (map[string]string, erro
 	for _, k := range slices.Sorted(maps.Keys(specified)) {
 		if _, ok := t.Args[k]; !ok {
 			names := slices.Sorted(maps.Keys(t.Args))
-			return nil, fmt.Errorf("target %s has no setting %q%s: it has %s", t.Name, k, didYouMean(k, names), orNone(names))
+			return nil, fmt.Errorf("target %s has no setting %q%s: it has %s", t.Name, k, DidYouMean(k, names), orNone(names))
 		}
 		out[k] = specified[k]
 	}

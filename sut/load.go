@@ -123,7 +123,7 @@ func choose(t *model.Target, release string) error {
 		t.Release = t.Software.Default
 		return nil
 	case !slices.Contains(t.Software.Versions, release):
-		return fmt.Errorf("target %s has no release %q%s: it has %s", t.Name, release, didYouMean(release, t.Software.Versions), strings.Join(t.Software.Versions, ", "))
+		return fmt.Errorf("target %s has no release %q%s: it has %s", t.Name, release, DidYouMean(release, t.Software.Versions), strings.Join(t.Software.Versions, ", "))
 	}
 	t.Release = release
 	return nil
@@ -156,10 +156,13 @@ func load(builtin fs.FS, nameOrPath string) (*model.Target, string, error) {
 	if err == nil {
 		b, err = read(file)
 	}
+	if errors.Is(err, fs.ErrNotExist) && st != nil {
+		return nil, "", fmt.Errorf("no target in folder %s: it has no %s", nameOrPath, FileName)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		names := Builtin(builtin)
 		return nil, "", fmt.Errorf("no target %q: it is neither a built-in target (%s) nor a file that exists%s",
-			nameOrPath, strings.Join(names, ", "), didYouMean(nameOrPath, names))
+			nameOrPath, strings.Join(names, ", "), DidYouMean(nameOrPath, names))
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("read target file: %w: check its path and permissions", err)
@@ -317,7 +320,11 @@ func yamlProblem(b []byte, err error) Problem {
 			break
 		}
 	}
-	return Problem{Line: max(line, brokenLine(b)), Text: "not YAML: " + text}
+	line = max(line, brokenLine(b))
+	if lines := bytes.Split(b, []byte("\n")); line <= len(lines) && strings.HasPrefix(strings.TrimLeft(string(lines[line-1]), " "), "\t") {
+		text = "a tab begins the line: indent with blanks"
+	}
+	return Problem{Line: line, Text: "not YAML: " + text}
 }
 
 // yamlHints say what to do about what package yaml says.

@@ -276,7 +276,7 @@ func TestALineThatIsNoYAMLIsFound(t *testing.T) {
 		"indented too far":    {"  - {name: workload-hang", "    - {name: workload-hang", "not YAML"},
 		"a key too far":       {"nodes: [n1, n2]", "  nodes: [n1, n2]", "mapping values are not allowed in this context"},
 		"a bracket missing":   {"nodes: [n1, n2]", "nodes: [n1, n2", "did not find expected ',' or ']'"},
-		"a tab":               {"nodes: [n1, n2]", "\tnodes: [n1, n2]", "found a tab character that violates indentation"},
+		"a tab":               {"nodes: [n1, n2]", "\tnodes: [n1, n2]", "a tab begins the line: indent with blanks"},
 	} {
 		file := strings.Replace(small, c.from, c.to, 1)
 		line := 1 + strings.Count(file[:strings.Index(file, c.to)], "\n")

@@ -14,7 +14,7 @@ func (v *validator) points() {
 	known := model.PointKeys()
 	for i, k := range p.Keys {
 		if !slices.Contains(known, k) {
-			v.addf(fmt.Sprintf("points.keys[%d]", i), "a point has no key %q%s: it has %s", k, didYouMean(string(k), texts(known)), strings.Join(texts(known), ", "))
+			v.addf(fmt.Sprintf("points.keys[%d]", i), "a point has no key %q%s: it has %s", k, DidYouMean(string(k), texts(known)), strings.Join(texts(known), ", "))
 		}
 	}
 	if len(p.Keys) > 0 && !model.Identifies(p.Keys) {

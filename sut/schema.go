@@ -180,7 +180,7 @@ func (s *schema) walkStruct(n *yaml.Node, t reflect.Type, path string, depth int
 		if !ok {
 			keys := keysOf(t)
 			s.problems = append(s.problems, Problem{Line: k.Line, Path: path, Text: fmt.Sprintf("unknown key %q%s; allowed here: %s",
-				k.Value, didYouMean(k.Value, keys), strings.Join(keys, ", "))})
+				k.Value, DidYouMean(k.Value, keys), strings.Join(keys, ", "))})
 			continue
 		}
 		sub := join(path, k.Value)
@@ -260,8 +260,9 @@ func describe(n *yaml.Node) string {
 	return strconv.Quote(n.Value)
 }
 
-// didYouMean names the candidate nearest to the word, if one is near.
-func didYouMean(word string, candidates []string) string {
+// DidYouMean names the candidate nearest to a word, as ` (did you mean "one"?)`; "" if none is
+// near.
+func DidYouMean(word string, candidates []string) string {
 	if len(word) < 3 {
 		return "" // n4 is as near to n1 as to any
 	}

@@ -17,7 +17,7 @@ import (
 func Operation(t *model.Target, in ExpandInput, name string, args []string) (model.ClientOperation, error) {
 	i := slices.IndexFunc(t.Operations, func(o model.ClientOperation) bool { return o.Name == name })
 	if i < 0 {
-		return model.ClientOperation{}, fmt.Errorf("target %s has no operation %q%s: it has %s", t.Name, name, didYouMean(name, operationNames(t)), orNone(operationNames(t)))
+		return model.ClientOperation{}, fmt.Errorf("target %s has no operation %q%s: it has %s", t.Name, name, DidYouMean(name, operationNames(t)), orNone(operationNames(t)))
 	}
 	op := t.Operations[i]
 	if len(args) != len(op.Takes) {
@@ -65,7 +65,7 @@ func PeriodOf(t *model.Target, in ExpandInput, name string) (time.Duration, erro
 	p, ok := t.Periods[name]
 	if !ok {
 		names := slices.Sorted(maps.Keys(t.Periods))
-		return 0, fmt.Errorf("target %s has no period %q%s: it has %s", t.Name, name, didYouMean(name, names), orNone(names))
+		return 0, fmt.Errorf("target %s has no period %q%s: it has %s", t.Name, name, DidYouMean(name, names), orNone(names))
 	}
 	x, err := scriptExpander(t, in)
 	if err != nil {
@@ -92,7 +92,7 @@ func RoleOf(t *model.Target, in ExpandInput, name string) (model.Role, error) {
 	r, ok := t.Roles[name]
 	if !ok {
 		names := slices.Sorted(maps.Keys(t.Roles))
-		return r, fmt.Errorf("target %s has no role %q%s: it has %s", t.Name, name, didYouMean(name, names), orNone(names))
+		return r, fmt.Errorf("target %s has no role %q%s: it has %s", t.Name, name, DidYouMean(name, names), orNone(names))
 	}
 	x, err := scriptExpander(t, in)
 	if err != nil {

@@ -45,7 +45,7 @@ func (v Values) filled(path, s string) (string, *templateProblem) {
 	p.line, _ = strconv.Atoi(m[1])
 	p.text = m[3] + ": see docs/target-reference.md#templates"
 	if f := noFieldRE.FindStringSubmatch(m[3]); f != nil {
-		p.text = fmt.Sprintf("no value .%s%s: there are %s", f[1], didYouMean("."+f[1], strings.Fields(valueNames)), valueNames)
+		p.text = fmt.Sprintf("no value .%s%s: there are %s", f[1], DidYouMean("."+f[1], strings.Fields(valueNames)), valueNames)
 	}
 	if k := noKeyRE.FindStringSubmatch(m[3]); k != nil {
 		what, where, have := "setting", "args has", v.Args
@@ -56,7 +56,7 @@ func (v Values) filled(path, s string) (string, *templateProblem) {
 			what, where, have = "argument", "takes has", v.Op
 		}
 		names := slices.Sorted(maps.Keys(have))
-		p.text = fmt.Sprintf("no %s %q%s: %s %s", what, k[1], didYouMean(k[1], names), where, orNone(names))
+		p.text = fmt.Sprintf("no %s %q%s: %s %s", what, k[1], DidYouMean(k[1], names), where, orNone(names))
 	}
 	return "", p
 }

@@ -268,7 +268,7 @@ func (u Uploads) Named(name string) (string, error) {
 	b, err := regular.Read(u.Dir, filepath.Join(m[1], newestFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		own := u.names()
-		return "", fmt.Errorf("no target %q%s: the built-in ones are %s, and uploaded were %s", m[1], didYouMean(m[1], slices.Concat(builtin, own)), strings.Join(builtin, ", "), orNone(own))
+		return "", fmt.Errorf("no target %q%s: the built-in ones are %s, and uploaded were %s", m[1], DidYouMean(m[1], slices.Concat(builtin, own)), strings.Join(builtin, ", "), orNone(own))
 	}
 	if err != nil {
 		return "", fmt.Errorf("read the uploaded target %s: %w", m[1], err)

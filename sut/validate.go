@@ -89,7 +89,7 @@ func (v *validator) declared(at string, hosts ...model.NodeID) {
 		for i, h := range v.hosts {
 			names[i] = string(h)
 		}
-		v.addf(p, "host %q is not declared%s: add it to nodes or clients, which have %s", h, didYouMean(string(h), names), orNone(names))
+		v.addf(p, "host %q is not declared%s: add it to nodes or clients, which have %s", h, DidYouMean(string(h), names), orNone(names))
 	}
 }
 
@@ -133,7 +133,7 @@ func (v *validator) protocols() {
 			v.addf(at+".transport", "unknown transport %q: use tcp or udp", p.Transport)
 		}
 		if known := classify.Names(); !slices.Contains(known, p.Dissector) {
-			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, didYouMean(p.Dissector, known), strings.Join(known, ", "))
+			v.addf(at+".dissector", "unknown dissector %q%s: use %s", p.Dissector, DidYouMean(p.Dissector, known), strings.Join(known, ", "))
 		} else if _, err := classify.New(p); err != nil {
 			where := at + ".dissector"
 			switch {
@@ -159,7 +159,7 @@ func (v *validator) when(at string, w model.When) {
 	names := slices.Sorted(maps.Keys(v.t.Args))
 	for _, k := range slices.Sorted(maps.Keys(w)) {
 		if _, ok := v.t.Args[k]; !ok {
-			v.addf(at+"."+k, "no setting %q%s: args has %s", k, didYouMean(k, names), orNone(names))
+			v.addf(at+"."+k, "no setting %q%s: args has %s", k, DidYouMean(k, names), orNone(names))
 		} else if len(w[k]) == 0 {
 			v.addf(at+"."+k, "no values: list those of setting %s under which it belongs to a run, such as [%s]", k, v.t.Args[k].Default)
 		}
@@ -206,7 +206,7 @@ func (v *validator) processes() {
 		}{{"after", p.After}, {"in_turn", p.InTurn}} {
 			for j, a := range list.names {
 				if !slices.Contains(names, a) {
-					v.addf(fmt.Sprintf("%s.%s[%d]", at, list.key, j), "no condition %q%s: stable has %s", a, didYouMean(a, names), orNone(names))
+					v.addf(fmt.Sprintf("%s.%s[%d]", at, list.key, j), "no condition %q%s: stable has %s", a, DidYouMean(a, names), orNone(names))
 				}
 			}
 		}
@@ -223,7 +223,7 @@ func (v *validator) rights(at string, r model.Rights) {
 	all := model.Capabilities()
 	for i, c := range r.Capabilities {
 		if !slices.Contains(all, c) {
-			v.addf(fmt.Sprintf("%scapabilities[%d]", at, i), "no capability %q%s: write them as net_bind_service (capabilities(7))", c, didYouMean(c, all))
+			v.addf(fmt.Sprintf("%scapabilities[%d]", at, i), "no capability %q%s: write them as net_bind_service (capabilities(7))", c, DidYouMean(c, all))
 		}
 	}
 }
@@ -258,7 +258,7 @@ func patternProblems(pattern string, groups []string) []string {
 	var out []string
 	for _, g := range re.SubexpNames() {
 		if g != "" && groups != nil && !slices.Contains(groups, g) {
-			out = append(out, fmt.Sprintf("unknown group %q%s: groups here are named %s", g, didYouMean(g, groups), strings.Join(groups, ", ")))
+			out = append(out, fmt.Sprintf("unknown group %q%s: groups here are named %s", g, DidYouMean(g, groups), strings.Join(groups, ", ")))
 		}
 	}
 	return out
@@ -368,7 +368,7 @@ func (v *validator) source(at string, src model.VarSource) {
 	}
 	for _, word := range hostWord.FindAllString(src.Value+" "+src.About, -1) {
 		if words := []string{"$sender", "$receiver", "$self"}; !slices.Contains(words, word) {
-			v.addf(at, "unknown %s%s: use $sender, $receiver or $self", word, didYouMean(word, words))
+			v.addf(at, "unknown %s%s: use $sender, $receiver or $self", word, DidYouMean(word, words))
 		}
 	}
 	for _, word := range []string{"$sender", "$receiver"} {
@@ -414,7 +414,7 @@ func (v *validator) framesFields(at string, src model.VarSource) {
 	names := slices.Sorted(maps.Keys(fields))
 	check := func(at, name string) {
 		if !fields[name] {
-			v.addf(at, "reader frames finds no field %q%s: the protocols' frames have %s", name, didYouMean(name, names), cmp.Or(strings.Join(names, ", "), "none"))
+			v.addf(at, "reader frames finds no field %q%s: the protocols' frames have %s", name, DidYouMean(name, names), cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
 	if src.Field != "" {
@@ -455,7 +455,7 @@ func (v *validator) checks() {
 	for i, c := range v.t.Checks {
 		at := fmt.Sprintf("checks[%d]", i)
 		if !slices.Contains(check.Names(), c.Name) {
-			v.addf(at+".name", "unknown check %q%s: there are %s", c.Name, didYouMean(c.Name, check.Names()), strings.Join(check.Names(), ", "))
+			v.addf(at+".name", "unknown check %q%s: there are %s", c.Name, DidYouMean(c.Name, check.Names()), strings.Join(check.Names(), ", "))
 		}
 		switch c.Class {
 		case model.Broken:
@@ -549,7 +549,7 @@ func (v *validator) expand(x *expander, say func(at, text string)) {
 		for _, p := range check.Settings(c, v.t.Variables) {
 			text := p.Text
 			if p.Name != "" {
-				text += didYouMean(p.Name, p.Has) + ": it has " + orNone(p.Has)
+				text += DidYouMean(p.Name, p.Has) + ": it has " + orNone(p.Has)
 			}
 			say(fmt.Sprintf("checks[%d].with.%s", i, p.Setting), text)
 		}

@@ -44,7 +44,7 @@ func (v *validator) software() {
 	case s.Default == "":
 		v.addf("software.default", "no default: say which release runs when none is named")
 	case !slices.Contains(s.Versions, s.Default):
-		v.addf("software.default", "release %q is not in versions%s: they are %s", s.Default, didYouMean(s.Default, s.Versions), orNone(s.Versions))
+		v.addf("software.default", "release %q is not in versions%s: they are %s", s.Default, DidYouMean(s.Default, s.Versions), orNone(s.Versions))
 	}
 }
 
@@ -150,7 +150,7 @@ func (v *validator) known() {
 			seen[k.ID+" "+k.Check] = i
 		}
 		if k.Check != "" && !slices.Contains(check.Names(), k.Check) {
-			v.addf(at+".check", "unknown check %q%s: there are %s", k.Check, didYouMean(k.Check, check.Names()), strings.Join(check.Names(), ", "))
+			v.addf(at+".check", "unknown check %q%s: there are %s", k.Check, DidYouMean(k.Check, check.Names()), strings.Join(check.Names(), ", "))
 		}
 		if len(k.Documented) > 0 && k.By != "" {
 			v.addf(at+".documented", "a symptom alone does not identify the documented failure: write words of the report, without by")

@@ -44,7 +44,7 @@ func Examine(dir string) (*Examination, error) {
 	}
 	rec := f.checkRecord()
 	f.relations(dir, &rec)
-	x.verdict(check.Judge(rec), len(lacks) > 0)
+	x.verdict(check.Judge(rec), len(lacks) > 0, !rec.Scenario.Faulty())
 	x.remarks(f)
 	if err := x.shown(f); err != nil {
 		return nil, err
@@ -115,11 +115,13 @@ func (x *Examination) remarks(f *runFiles) {
 	}
 }
 
-// verdict tells what failed in a run without any cut: a check or a log pattern
-// that is too strict, a timeout too short, or a bug that needs no partition.
-func (x *Examination) verdict(v model.Verdict, told bool) {
+// verdict tells what failed. In a clean run that is a check or a log pattern that is too strict,
+// a timeout too short, or a bug that needs no fault.
+func (x *Examination) verdict(v model.Verdict, told, clean bool) {
 	for _, f := range v.Failures {
 		switch {
+		case !clean:
+			x.fact("check %s failed in this run, which is no clean one: %s", f.Check, f.Summary)
 		case f.Known != "":
 			x.fact("check %s failed without any cut, %s: %s", f.Check, model.KnownAs(f.Known, f.KnownBy), f.Summary)
 		case f.Class == model.Documented:
@@ -250,7 +252,13 @@ func commonest(types map[string]int, all int) string {
 
 func (x *Examination) workloads(f *runFiles) {
 	ok, failed, why := map[string]int{}, map[string]int{}, map[string]reasons{}
-	for _, h := range f.history {
+	odd := map[string]bool{} // what was said
+	for i := range f.history {
+		h := &f.history[i]
+		if bad := f.odd(h); bad != "" && !odd[h.Workload+bad] {
+			odd[h.Workload+bad] = true
+			x.problem("workload %s, %s %s: %s", h.Workload, h.Type, h.F, bad)
+		}
 		switch h.Type {
 		case model.OpOK:
 			ok[h.Workload]++
@@ -273,6 +281,26 @@ func (x *Examination) workloads(f *runFiles) {
 		}
 		x.fact("workload %s: %d operations succeeded, %d did not%s", w.Name, ok[w.Name], failed[w.Name], why[w.Name])
 	}
+}
+
+// odd says what is wrong with a line of the history, beyond what is refused when it is read; ""
+// if nothing is.
+func (f *runFiles) odd(h *record.Entry) string {
+	begin := time.Duration(0)
+	for i := range f.events {
+		if f.events[i].Kind == model.EventWorkload {
+			begin = f.events[i].At
+		}
+	}
+	if h.Time < begin-time.Second {
+		return fmt.Sprintf("its time, %v, is before the workloads began (%v): time counts nanoseconds since the start of the run, NETSPLIT_RUN_START", h.Time, begin.Round(time.Millisecond))
+	}
+	for _, n := range h.Needs {
+		if bad := check.BadNeed(n, &f.target); bad != "" {
+			return bad
+		}
+	}
+	return ""
 }
 
 // reasons are what operations did not succeed for, by what they were and the first

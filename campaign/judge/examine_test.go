@@ -3,6 +3,7 @@ package judge
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"netsplit/model"
 	"netsplit/record"
@@ -27,10 +28,38 @@ func TestAFailureWithoutACutIsAProblem(t *testing.T) {
 		{"unknown, as told", model.Verdict{Value: model.VerdictUnknown, Reason: "a switch was lost"}, true, "", ""},
 	} {
 		x := &Examination{}
-		x.verdict(c.v, c.reported)
+		x.verdict(c.v, c.reported, true)
 		problems, facts := strings.Join(x.Problems, "|"), strings.Join(x.Facts, "|")
 		if !strings.Contains(problems, c.problem) || (problems == "") != (c.problem == "") || !strings.Contains(facts, c.fact) || (facts == "") != (c.fact == "") {
 			t.Errorf("%s: problems %q, facts %q", c.name, problems, facts)
+		}
+	}
+}
+
+// TestAFailureUnderAFaultIsNoProblem of the target file.
+func TestAFailureUnderAFaultIsNoProblem(t *testing.T) {
+	x := &Examination{}
+	x.verdict(model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Check: "lost", Class: model.Broken, Summary: "one of two"}}}, false, false)
+	if len(x.Problems) != 0 || len(x.Facts) != 1 || x.Facts[0] != "check lost failed in this run, which is no clean one: one of two" {
+		t.Errorf("problems %q, facts %q", x.Problems, x.Facts)
+	}
+}
+
+// TestOddLinesOfAHistory are problems of the file, before a campaign depends on them.
+func TestOddLinesOfAHistory(t *testing.T) {
+	f := &runFiles{events: []model.Event{{Kind: model.EventWorkload, At: 5 * time.Second}}, target: model.Target{Nodes: []model.NodeID{"n1"}, Clients: []model.NodeID{"c1"}}}
+	for want, op := range map[string]model.Operation{
+		"":                                  {Time: 6 * time.Second, Needs: []model.Need{{Via: "c1", From: []model.NodeID{"n1"}, Count: 1}}},
+		"before the workloads began (5s)":   {Time: 7},
+		`no host "c7" in the target`:        {Time: 6 * time.Second, Needs: []model.Need{{Via: "c7", From: []model.NodeID{"n1"}, Count: 1}}},
+		"2 of 1 hosts can never be reached": {Time: 6 * time.Second, Needs: []model.Need{{Via: "c1", From: []model.NodeID{"n1"}, Count: 2}}},
+	} {
+		op.Type, op.F = model.OpInvoke, "write"
+		f.history = []record.Entry{{Workload: "w", Operation: op}, {Workload: "w", Operation: op}}
+		x := &Examination{}
+		x.workloads(f)
+		if got := strings.Join(x.Problems, "|"); (want == "") != (got == "") || !strings.Contains(got, want) || len(x.Problems) > 1 {
+			t.Errorf("%+v: %q, want %q once", op, got, want)
 		}
 	}
 }

@@ -1,12 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"netsplit/api/client"
+	"netsplit/sut"
 )
 
 // flagError says what is wrong with a command's flags. One that only other commands
@@ -17,8 +24,60 @@ func flagError(c *cobra.Command, err error) error {
 		if hint := elsewhere(c, unknown.GetSpecifiedName()); hint != "" {
 			return usage("%w: %s; see %s --help", err, hint, c.CommandPath())
 		}
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return usage("%w%s; see %s --help", err, sut.DidYouMean(unknown.GetSpecifiedName(), names), c.CommandPath())
 	}
 	return usage("%w; see %s --help", err, c.CommandPath())
+}
+
+// inFlags words what the API refused of a request in the flags of the command that made it. An
+// error of another kind, or about what no flag gives, stays as it is.
+func inFlags(c *cobra.Command, err error) error {
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity || len(p.Errors) == 0 {
+		return err
+	}
+	var lines []string
+	for _, e := range p.Errors {
+		flag := flagOf(c, e.Location)
+		if flag == nil {
+			return err
+		}
+		text := e.Message
+		if list, ok := strings.CutPrefix(text, `expected value to be one of "`); ok {
+			known := strings.Split(strings.TrimSuffix(list, `"`), ", ")
+			near := ""
+			for _, word := range strings.Split(strings.Trim(flag.Value.String(), "[]"), ",") {
+				if !slices.Contains(known, word) {
+					near = sut.DidYouMean(word, known)
+				}
+			}
+			text = "want one of " + strings.Join(known, ", ") + near
+		}
+		lines = append(lines, fmt.Sprintf("--%s: %s", flag.Name, text))
+	}
+	return usage("%s; see %s --help", strings.Join(slices.Compact(lines), "\n  "), c.CommandPath())
+}
+
+// flagNames are flags whose names are not those of the API.
+var flagNames = map[string]string{"faults": "kinds", "runs": "faults"}
+
+// flagOf is the flag that gives a place in a request's body; nil if none does.
+func flagOf(c *cobra.Command, location string) *pflag.Flag {
+	name, ok := strings.CutPrefix(location, "body.")
+	if !ok {
+		return nil
+	}
+	name, _, _ = strings.Cut(name, "[")
+	var kebab strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			kebab.WriteByte('-')
+		}
+		kebab.WriteRune(unicode.ToLower(r))
+	}
+	return c.Flags().Lookup(cmp.Or(flagNames[name], kebab.String()))
 }
 
 // instead are flags that are mistaken for others, by command and flag.

@@ -3,11 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"netsplit/api/client"
 )
 
 // asking are the commands that may ask a daemon.
@@ -89,6 +94,39 @@ func TestWhatExcludes(t *testing.T) {
 		cancel()
 		if code := run(ctx, strings.Fields(c.args), strings.NewReader(""), &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("netsplit %s: exit %d, %q: want %q", c.args, code, &stderr, c.want)
+		}
+	}
+}
+
+// TestWhatTheAPIRefusesIsSaidInFlags: with the flag, what it takes, and what may have been meant.
+func TestWhatTheAPIRefusesIsSaidInFlags(t *testing.T) {
+	c := &cobra.Command{Use: "campaign"}
+	c.Flags().String("strategy", "cofy", "")
+	c.Flags().StringSlice("kinds", []string{"crash", "isolat"}, "")
+	c.Flags().Int("faults", 20, "")
+	problem := func(location, message string) *client.Problem {
+		p := &client.Problem{Status: http.StatusUnprocessableEntity, Detail: "The request does not match the contract"}
+		p.Errors = append(p.Errors, struct {
+			Message  string `json:"message"`
+			Location string `json:"location"`
+		}{message, location})
+		return p
+	}
+	for _, x := range []struct {
+		err  error
+		want string
+		code int // 0: as it was
+	}{
+		{problem("body.strategy", `expected value to be one of "cofi, random"`), `--strategy: want one of cofi, random (did you mean "cofi"?); see campaign --help`, exitUsage},
+		{problem("body.faults[1]", `expected value to be one of "crash, isolate"`), `--kinds: want one of crash, isolate (did you mean "isolate"?); see campaign --help`, exitUsage},
+		{problem("body.runs", "expected number <= 5"), "--faults: expected number <= 5; see campaign --help", exitUsage},
+		{problem("body.unheardOf", "bad"), "The request does not match the contract\n  body.unheardOf: bad", 0},
+		{errors.New("disk full"), "disk full", 0},
+	} {
+		got := inFlags(c, x.err)
+		var exit *exitError
+		if got.Error() != x.want || (x.code != 0) != errors.As(got, &exit) || exit != nil && exit.code != x.code {
+			t.Errorf("%v: %v, want %s", x.err, got, x.want)
 		}
 	}
 }

@@ -88,6 +88,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil && out.bytes == 0 {
 		printProblem(c, err)
 	}
+	err = inFlags(c, err)
 	var exit *exitError
 	var file *sut.Error
 	switch {

@@ -12,7 +12,8 @@ import (
 func nodeCommand() *cobra.Command {
 	c := &cobra.Command{Use: "node", Short: "in a workload: start, stop, kill, pause or resume a server process of the run",
 		Long: "In a workload: acts on a server process of the run. PROCESS and HOST are names of the target file.\n" +
-			"It returns when that is done. It finds the run by the environment variable " + nodes.ControlEnv + ", which netsplit sets for workloads."}
+			"It returns when that is done. It finds the run by the environment variable " + nodes.ControlEnv + ", which netsplit sets for workloads.\n" +
+			"Exit status: 1 if the server is as asked for already, so nothing was done: a fault of the search may have stopped it."}
 	for verb, short := range map[model.NodeVerb]string{
 		model.NodeStart:  "start a server that does not run, without waiting until it is ready",
 		model.NodeStop:   "stop a server: SIGTERM, after a while SIGKILL",

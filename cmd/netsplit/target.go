@@ -224,8 +224,9 @@ func targetCheckCommand(checkRun runCheck) *cobra.Command {
 			if t.Release != "" {
 				name += " " + t.Release
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s has no mistakes: %d nodes, %d clients, %d processes, %d variables, %d checks\n",
-				name, len(t.Nodes), len(t.Clients), len(t.Processes), len(t.Variables), len(t.Checks))
+			fmt.Fprintf(c.OutOrStdout(), "%s has no mistakes: %s, %s, %s, %s, %s\n",
+				name, model.Count(len(t.Nodes), "node", "nodes"), model.Count(len(t.Clients), "client", "clients"), model.Count(len(t.Processes), "process", "processes"),
+				model.Count(len(t.Variables), "variable", "variables"), model.Count(len(t.Checks), "check", "checks"))
 			for _, n := range notes {
 				fmt.Fprintln(c.OutOrStdout(), n)
 			}

@@ -79,7 +79,7 @@ func TestTargetGetThenCheck(t *testing.T) {
 		t.Errorf("get: status %d, %s%s", code, out, errs)
 	}
 	code, out, errs = cli(t, "target", "check", file)
-	for _, want := range []string{"mine 1.0 has no mistakes: 1 nodes, 1 clients, 1 processes, 0 variables, 0 checks\n", "software: 1 files, 0.0 MB, in ", "memory: 1 MB needed, ", "release 2.0 is not in the cache; fetch it with: netsplit target get " + file + "@2.0\n"} {
+	for _, want := range []string{"mine 1.0 has no mistakes: 1 node, 1 client, 1 process, 0 variables, 0 checks\n", "software: 1 files, 0.0 MB, in ", "memory: 1 MB needed, ", "release 2.0 is not in the cache; fetch it with: netsplit target get " + file + "@2.0\n"} {
 		if code != exitPass || !strings.Contains(out, want) {
 			t.Errorf("check: status %d, %s%s, want %s", code, out, errs, want)
 		}

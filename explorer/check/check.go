@@ -366,10 +366,10 @@ func judge(r Record, lookup func(name string) (checker, bool)) model.Verdict {
 		if did := nodeFaults(&r); did != "" {
 			v.Reason += "; " + did
 		}
-	case r.Scenario.Messages():
-		v.Value, v.Reason = model.VerdictPass, "all checks hold"
 	case nodeFaults(&r) != "":
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; "+nodeFaults(&r)
+	case r.Scenario.Messages():
+		v.Value, v.Reason = model.VerdictPass, "all checks hold"
 	default:
 		v.Value, v.Reason = model.VerdictPass, "all checks hold; no cut was asked for"
 	}

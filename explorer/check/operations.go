@@ -203,7 +203,7 @@ const (
 
 func (c *call) judge(r *Record, s settings, ds []disturbance) {
 	for _, n := range c.needs {
-		if c.bad = badNeed(n, r.Target); c.bad != "" {
+		if c.bad = BadNeed(n, r.Target); c.bad != "" {
 			return
 		}
 	}

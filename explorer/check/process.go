@@ -257,6 +257,9 @@ func workloadHang() checker {
 			by := map[string]*model.Failure{}
 			for _, w := range slices.Sorted(slices.Values(r.WorkloadHung)) {
 				sig := fmt.Sprintf("workload %s did not end", w)
+				if name, _, whole := strings.Cut(w, " did not end "); whole {
+					sig = name + " did not end"
+				}
 				by[sig] = &model.Failure{Signature: sig, Summary: w + ": the system kept it waiting, it began what takes longer than that, or it counts its time from later than its start", Amount: 1}
 			}
 			limit := s.duration("limit")

@@ -208,8 +208,8 @@ func worst(n model.Need, ds []disturbance, from, to time.Duration) (at time.Dura
 	return at, hosts, because
 }
 
-// badNeed says what is wrong with a need; "" if nothing is.
-func badNeed(n model.Need, t *model.Target) string {
+// BadNeed says what is wrong with a need; "" if nothing is.
+func BadNeed(n model.Need, t *model.Target) string {
 	known := func(h model.NodeID) bool { return slices.Contains(t.Nodes, h) || slices.Contains(t.Clients, h) }
 	if !known(n.Via) {
 		return fmt.Sprintf("no host %q in the target, which has %v and %v: correct \"via\" in the history", n.Via, t.Nodes, t.Clients)

@@ -21,6 +21,9 @@ func recovery() checker {
 			if rec.Limit == 0 {
 				return outcome{unknown: "recovery was not watched"}
 			}
+			if left := leftDown(r); left != "" {
+				return outcome{unknown: "whether the target has recovered cannot be told: " + left}
+			}
 			after := "the workload ended"
 			if r.Proof != nil {
 				after = "heal"
@@ -58,6 +61,30 @@ func recovery() checker {
 			return outcome{failures: []model.Failure{f}}
 		},
 	}
+}
+
+// leftDown says which servers somebody stopped, killed or paused last and did not start again; ""
+// if there are none. What a step of the scenario took down is up before the target must recover.
+func leftDown(r *Record) string {
+	type server struct {
+		host    model.NodeID
+		process string
+	}
+	last := map[server]NodeAction{}
+	for _, a := range r.Actions {
+		last[server{a.Host, a.Process}] = a
+	}
+	var down []string
+	for s, a := range last {
+		if a.Verb == model.NodeStop || a.Verb == model.NodeKill || a.Verb == model.NodePause {
+			down = append(down, fmt.Sprintf("%s on %s (%s at %s s)", s.process, s.host, a.Verb, seconds(a.At)))
+		}
+	}
+	if len(down) == 0 {
+		return ""
+	}
+	slices.Sort(down)
+	return "nobody started again " + strings.Join(down, ", ") + "; whoever stops a server must start it"
 }
 
 // firstPending names the first condition, in the order of the target file,

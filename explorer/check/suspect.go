@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -49,6 +50,29 @@ func (y *Tally) Suspect(t *model.Target, findings []model.Finding) []model.Warni
 			out = append(out, model.Warning{Kind: model.WarnHalf, About: f.CauseID,
 				Text:   fmt.Sprintf("%s shows in %d of %d fault runs: %s%s", f.Cause, len(runs), n, f.Failure.Summary, cut),
 				Advice: fmt.Sprintf("read the report of %s: a fault of any kind seems to be enough for it, so check %s of the target file may expect too much, or its times may be too short", f.Run, f.Failure.Check)})
+		}
+	}
+	return append(out, y.unjudged()...)
+}
+
+// leastUnjudged is how many fault runs of one reason must be unknown before it is odd.
+const leastUnjudged = 3
+
+// unjudged warns of a reason for which a third of the fault runs or more are unknown.
+func (y *Tally) unjudged() (out []model.Warning) {
+	count, first := map[string]int{}, map[string]string{}
+	for _, run := range sortedKeys(y.open) {
+		if w := y.open[run]; strings.HasPrefix(w.kind, unknownReason) {
+			count[w.kind]++
+			first[w.kind] = cmp.Or(first[w.kind], run)
+		}
+	}
+	all := len(y.open) + len(y.decided)
+	for _, k := range sortedKeys(count) {
+		if count[k] >= leastUnjudged && 3*count[k] >= all {
+			out = append(out, model.Warning{Kind: model.WarnUnjudged, About: strings.TrimPrefix(k, unknownReason),
+				Text:   fmt.Sprintf("%d of %d fault runs %s", count[k], all, y.open[first[k]].text),
+				Advice: fmt.Sprintf("read the report of %s: such runs show nothing, so mend what made them unknown", first[k])})
 		}
 	}
 	return out

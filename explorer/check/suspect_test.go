@@ -66,6 +66,39 @@ func TestMarksOfAWrongTargetFile(t *testing.T) {
 	}
 }
 
+// TestRunsThatCannotBeJudgedAreToldOf while the search goes on: so many for one reason.
+func TestRunsThatCannotBeJudgedAreToldOf(t *testing.T) {
+	for _, c := range []struct {
+		unknown, other, pass int
+		want                 string
+	}{
+		{4, 0, 4, "4 of 8 fault runs could not be judged: the record is not complete: workload operator ended"},
+		{3, 3, 3, "3 of 9 fault runs could not be judged: the record is not complete: workload operator ended"},
+		{2, 0, 2, ""}, // too few to say
+		{3, 0, 7, ""},
+	} {
+		var y Tally
+		add := func(n int, v model.VerdictValue, reason string) {
+			for i := range n {
+				y.Add(&model.RunSummary{RunMeta: model.RunMeta{Run: fmt.Sprintf("%s%.5s%d", v, reason, i), Scenario: onecut.Scenario{Strategy: model.StrategyCoFI}.Model()},
+					Verdict: model.Verdict{Value: v, Reason: reason}})
+			}
+		}
+		add(c.unknown, model.VerdictUnknown, "the record is not complete: workload operator ended")
+		add(c.other, model.VerdictVacuous, "nothing wanted to cross")
+		add(c.pass, model.VerdictPass, "")
+		got := ""
+		for _, w := range y.Suspect(&model.Target{}, nil) {
+			if got += w.Text; w.Kind != model.WarnUnjudged || w.About != "the record is not complete: workload operator ended" || w.Advice == "" {
+				t.Errorf("%+v", w)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 func TestLimitsThatAreAsLongAsACut(t *testing.T) {
 	base := func() *model.Target {
 		return &model.Target{Timing: model.Timing{MaxCut: 10 * time.Second, Recover: 30 * time.Second, Workload: 10 * time.Second},

@@ -23,6 +23,9 @@ type why struct{ kind, text string }
 // link is where a value was read: a message between two hosts; none, a probe.
 type link struct{ from, to model.NodeID }
 
+// unknownReason begins the kind of a reason for which runs are unknown.
+const unknownReason = "unknown: "
+
 const neverOccurred = "the state that was waited for did not occur"
 
 // Add enters a finished run. A run that is entered again counts once.
@@ -55,7 +58,7 @@ func (y *Tally) Add(r *model.RunSummary) {
 			y.open[r.Run] = why{neverOccurred, neverOccurred}
 		}
 	default:
-		y.open[r.Run] = why{"unknown: " + stable(v.Reason), "could not be judged: " + v.Reason}
+		y.open[r.Run] = why{unknownReason + stable(v.Reason), "could not be judged: " + v.Reason}
 	}
 }
 

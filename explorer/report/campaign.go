@@ -170,6 +170,8 @@ func campaignWord(in *CampaignInput) (word, tone string) {
 		return "✕ " + model.Count(failed, "run", "runs") + " failed otherwise", "fail"
 	case passed == 0 || len(in.Campaign.Undecided) > 0:
 		return "? Nothing judged", "unknown"
+	case slices.ContainsFunc(in.Campaign.Warnings, func(w model.Warning) bool { return w.Kind == model.WarnUnjudged }):
+		return "? No finding, and runs that could not be judged", "unknown"
 	}
 	return "✓ No finding", "pass"
 }

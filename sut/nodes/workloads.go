@@ -71,9 +71,12 @@ func (p *Processes) workloads(ctx context.Context, ws []model.Workload, phase st
 	wg.Wait()
 }
 
-// readOperation reads a line that a workload printed. The error says what of it
+// clockSkew is by how much the clock of a workload's host may be ahead of ours.
+const clockSkew = time.Minute
+
+// readOperation reads a line that a workload printed, given the time since the run started. The error says what of it
 // to write otherwise.
-func readOperation(line string) (model.Operation, error) {
+func readOperation(line string, now time.Duration) (model.Operation, error) {
 	var op model.Operation
 	err := json.Unmarshal([]byte(line), &op)
 	var wrong *json.UnmarshalTypeError
@@ -91,6 +94,8 @@ func readOperation(line string) (model.Operation, error) {
 		return op, fmt.Errorf("print only JSON objects on standard output, one a line, and all else on standard error")
 	case !slices.Contains([]model.OpType{model.OpInvoke, model.OpOK, model.OpFail, model.OpInfo}, op.Type):
 		return op, fmt.Errorf("\"type\" is %q, want invoke, ok, fail or info", op.Type)
+	case op.Time < 0 || op.Time > now+clockSkew:
+		return op, fmt.Errorf("\"time\" is %d, and it is %d now: count nanoseconds since the start of the run, NETSPLIT_RUN_START", op.Time, now)
 	}
 	return op, nil
 }
@@ -123,7 +128,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	}
 	run.LogPath, run.Input, run.Sweep = filepath.Join(p.c.Dir, rundir.LogsDir, log), true, true
 	run.OnStdout = func(_ time.Time, line string) {
-		op, err := readOperation(line)
+		op, err := readOperation(line, time.Since(p.c.Start))
 		if err != nil {
 			if broken == nil {
 				broken = fmt.Errorf("it printed a line that is no operation: %w: %.200q", err, line)

@@ -25,16 +25,18 @@ func TestALineThatIsNoOperationIsExplained(t *testing.T) {
 		`{"type":"ok","f":"move","time":1.5}`:            `"time" is a JSON number 1.5, want a whole number`,
 		`{"type":"ok","f":"move","process":"a"}`:         `"process" is a JSON string, want a whole number`,
 		`{"type":"invoke","f":"move","needs":{"a":"b"}}`: `"needs" is a JSON object, want a list`,
-		`{"f":"move"}`:                 `"type" is "", want invoke, ok, fail or info`,
-		`{"type":"failed","f":"move"}`: `"type" is "failed", want invoke, ok, fail or info`,
-		`connected to n1`:              `all else on standard error`,
-		`["ok"]`:                       `print only JSON objects`,
+		`{"f":"move"}`:                                     `"type" is "", want invoke, ok, fail or info`,
+		`{"type":"failed","f":"move"}`:                     `"type" is "failed", want invoke, ok, fail or info`,
+		`{"type":"ok","f":"a","time":-1}`:                  `"time" is -1, and it is 60000000000 now: count nanoseconds since the start of the run`,
+		`{"type":"ok","f":"a","time":1795974920000000000}`: `"time" is 1795974920000000000, and`,
+		`connected to n1`:                                  `all else on standard error`,
+		`["ok"]`:                                           `print only JSON objects`,
 	} {
-		if _, err := readOperation(line); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readOperation(line, time.Minute); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
-	op, err := readOperation(`{"process":1,"type":"ok","f":"write","key":"a","value":"1","time":1201000000,"node":"n1"}`)
+	op, err := readOperation(`{"process":1,"type":"ok","f":"write","key":"a","value":"1","time":1201000000,"node":"n1"}`, time.Second)
 	if err != nil || op.Type != model.OpOK || op.Value != "1" {
 		t.Errorf("%+v, %v", op, err)
 	}
