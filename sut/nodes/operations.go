@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"netsplit/model"
 	"netsplit/record/rundir"
@@ -88,7 +89,7 @@ func outcome(op model.ClientOperation, out, said string, x proc.Status, late boo
 	if op.Refused != "" {
 		for _, s := range []string{text, said} {
 			if _, ok, err := matchOf(op.Refused, s); err != nil || ok {
-				return OpResult{Type: model.OpFail, Error: firstLine(s)}, err
+				return OpResult{Type: model.OpFail, Error: cmp.Or(matchingLine(op.Refused, s), firstLine(s))}, err
 			}
 		}
 	}
@@ -105,10 +106,22 @@ func outcome(op model.ClientOperation, out, said string, x proc.Status, late boo
 	return OpResult{Type: model.OpInfo, Error: fmt.Sprintf("%s (%s)", why, x)}, nil
 }
 
-// firstLine is the first line of a text that is not empty, shortened.
+// firstLine is the first line of a text that has a letter or a digit, shortened.
 func firstLine(s string) string {
 	for line := range strings.Lines(s) {
-		if line = strings.TrimSpace(line); line != "" {
+		if line = strings.TrimSpace(line); strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			return line[:min(len(line), 200)]
+		}
+	}
+	return ""
+}
+
+// matchingLine is the first line of a text that a pattern matches by itself, shortened; "" if
+// none is.
+func matchingLine(pattern, s string) string {
+	for line := range strings.Lines(s) {
+		line = strings.TrimSpace(line)
+		if _, ok, err := matchOf(pattern, line); err == nil && ok {
 			return line[:min(len(line), 200)]
 		}
 	}

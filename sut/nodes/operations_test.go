@@ -27,6 +27,9 @@ func TestOutcomeOfAnOperation(t *testing.T) {
 		{out: "ok v1\n", late: true, want: OpResult{Type: model.OpInfo, Error: "timeout after 2s"}},
 		{out: "ok v1\n", said: "reset by peer\n", x: proc.Status{Code: 1}, want: OpResult{Type: model.OpInfo, Error: "reset by peer (exit status 1)"}},
 		{x: proc.Status{Code: 1}, want: OpResult{Type: model.OpInfo, Error: "it printed nothing (exit status 1)"}},
+		// As the client of MariaDB says it.
+		{said: "--------------\nINSERT INTO t\n--------------\n\nit is refused: ERROR 1047\n", x: proc.Status{Code: 1}, want: OpResult{Type: model.OpFail, Error: "it is refused: ERROR 1047"}},
+		{said: "--------------\nINSERT INTO t\n", x: proc.Status{Code: 1}, want: OpResult{Type: model.OpInfo, Error: "INSERT INTO t (exit status 1)"}},
 		{out: "what?\n", want: OpResult{Type: model.OpInfo, Error: "what? (exit status 0)"}},
 	} {
 		got, err := outcome(op, c.out, c.said, c.x, c.late, 2*time.Second)
