@@ -7,13 +7,16 @@ import "netsplit/model"
 func (c *Core) Account() model.Account {
 	out := model.Account{CleanRuns: c.cleanOut, FaultRuns: c.faultOut}
 	for _, p := range c.order {
-		a := model.PairAccount{Invariant: p.inv, State: p.state, Node: p.node, Runs: p.tries, Why: p.closed}
+		a := model.PairAccount{Invariant: p.inv, State: p.state, Node: p.node, Runs: p.tries, Elsewhere: p.renamed, Why: p.closed}
 		if inv, ok := c.invariant(p.inv); ok {
 			a.Invariant = inv.String()
 		}
 		switch {
 		case p.closed == "":
-			a.Fate = "left"
+			a.Fate, a.Why = "left", "the search ended before it was done"
+			if p.tries == 0 {
+				a.Why = "the search ended before its first run"
+			}
 			out.Left++
 		case p.reached:
 			a.Fate = "explored"

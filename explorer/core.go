@@ -320,6 +320,9 @@ func (c *Core) result(r model.RunResult) {
 		c.recordStates(r)
 	}
 	if is.pair != nil {
+		if r.Reached && len(r.Or) > 0 {
+			is.pair.renamed++
+		}
 		is.pair.learn(is, inTerms(InTerms(r, is.s), is.pair.state), c.cfg.Retries)
 		if !r.Reached {
 			c.states[is.pair.metKey()].missed++

@@ -23,6 +23,7 @@ type pair struct {
 	seq      int
 	known    []*known       // the classes met while cut, in order of first appearance
 	tries    int            // runs that came back
+	renamed  int            // of those, how many cut at the state of other nodes
 	used     map[uint64]int // its runs by seed
 	misses   int            // of those, runs in a row in which the state did not occur
 	missed   []uint64       // the seeds of these

@@ -24,6 +24,9 @@ type PairAccount struct {
 	State     State  `json:"state"`
 	Node      NodeID `json:"node"`
 	Runs      int    `json:"runs"` // that came back
+	// Elsewhere counts those of them in which the state occurred on other nodes, which stand for these
+	// (Scenario.Or): they isolated another node.
+	Elsewhere int    `json:"elsewhere,omitempty"`
 	Fate      string `json:"fate"` // explored, given up or left
 	Why       string `json:"why,omitempty"`
 }

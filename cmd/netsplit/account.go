@@ -72,7 +72,11 @@ func printAccount(out io.Writer, a *model.Account) error {
 func printPairs(out io.Writer, a *model.Account) error {
 	t := newTable(out, "FATE", "RUNS", "INVARIANT", "STATE", "ISOLATES", "WHY")
 	for _, p := range a.Pairs {
-		t.row(p.Fate, p.Runs, p.Invariant, p.State, p.Node, p.Why)
+		why := p.Why
+		if p.Elsewhere > 0 {
+			why += fmt.Sprintf("; %d of the runs on nodes that stand for these", p.Elsewhere)
+		}
+		t.row(p.Fate, p.Runs, p.Invariant, p.State, p.Node, why)
 	}
 	return t.end()
 }

@@ -308,11 +308,11 @@ func TestPolicyReport(t *testing.T) {
 			t.Errorf("status %d, no %q:\n%s%s", code, want, out, errs)
 		}
 	}
-	b := model.Account{Why: "the budget is spent", Pairs: []model.PairAccount{{Invariant: "a == b", Node: "n1", Runs: 3, Fate: "explored", Why: "all classes met"}}}
+	b := model.Account{Why: "the budget is spent", Pairs: []model.PairAccount{{Invariant: "a == b", Node: "n1", Runs: 3, Elsewhere: 2, Fate: "explored", Why: "all classes met"}}}
 	if err := rundir.WriteJSON(filepath.Join(root, "c-1", rundir.AccountFile), b); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, _ := cli(t, "policy", "report", "c-1", "--runs-dir", root); code != 0 || !strings.Contains(out, "explored") || !strings.Contains(out, "a == b") || strings.Contains(out, "IDS") {
+	if code, out, _ := cli(t, "policy", "report", "c-1", "--runs-dir", root); code != 0 || !strings.Contains(out, "explored") || !strings.Contains(out, "a == b") || !strings.Contains(out, "all classes met; 2 of the runs on nodes that stand for these") || strings.Contains(out, "IDS") {
 		t.Errorf("status %d:\n%s", code, out)
 	}
 	if code, _, errs := cli(t, "policy", "report", "c-2", "--runs-dir", root); code != exitUsage || !strings.Contains(errs, "no account of") {
