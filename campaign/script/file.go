@@ -246,7 +246,7 @@ type AssertStep struct {
 	// A value that it must not have.
 	// Example: v2
 	Not *string `yaml:"not,omitempty"`
-	// `ok`, `fail` or `info`.
+	// `ok`, `fail` or `info`. An operation without an answer ends `info`, so `ok` and `fail` do not hold.
 	// Example: fail
 	Outcome string `yaml:"outcome,omitempty"`
 	// How long it may take to become so, as in `sleep`.
