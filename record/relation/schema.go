@@ -54,7 +54,7 @@ var Tables = []Table{
 	}, []string{"num", "type, n"}},
 	{"field", "fields of messages, in the order of the reader", []Column{
 		num, {"num", integer, "the message"}, {"name", text, ""}, {"value", text, "long values are cut and end in …"},
-	}, []string{"num, name", "name, value"}},
+	}, []string{"n", "num, name", "name, value"}},
 	{"cut", "cuts", []Column{
 		num, since, {"name", text, "of a script's cut, or `step` and its place in the scenario; empty in records of earlier versions"}, {"shape", text, ""}, {"effect", text, "`drop` or `reset`"}, {"until_n", integer, "event at which it healed; NULL: it did not"},
 	}, nil},
