@@ -52,9 +52,12 @@ func (s *Service) warn(j *job, sum *model.RunSummary) {
 	if j.c.Spec.StopWhenBroken && slices.ContainsFunc(findings, func(f model.Finding) bool { return f.Class != model.Documented && !f.Clean }) {
 		j.cancel(errBroken)
 	}
-	warnings := slices.Clone(j.c.Warnings)
+	now := j.watch.tally.Suspect(j.watch.target, findings)
+	warnings := slices.DeleteFunc(slices.Clone(j.c.Warnings), func(w model.Warning) bool { // later runs could be judged
+		return w.Kind == model.WarnUnjudged && !slices.ContainsFunc(now, func(o model.Warning) bool { return o.Kind == w.Kind && o.About == w.About })
+	})
 	var fresh []model.Warning
-	for _, w := range j.watch.tally.Suspect(j.watch.target, findings) {
+	for _, w := range now {
 		i := slices.IndexFunc(warnings, func(o model.Warning) bool { return o.Kind == w.Kind && o.About == w.About })
 		if i < 0 {
 			warnings, fresh = append(warnings, w), append(fresh, w)
@@ -69,7 +72,8 @@ func (s *Service) warn(j *job, sum *model.RunSummary) {
 	for _, w := range fresh {
 		s.tell("warning", j.c.ID, string(w.Kind), w.Text+"; "+w.Advice)
 	}
-	if len(fresh) > 0 && j.c.Spec.StopWhenSuspect {
+	fileIsWrong := func(w model.Warning) bool { return w.Kind != model.WarnUnjudged } // that may be the machine's doing
+	if j.c.Spec.StopWhenSuspect && slices.ContainsFunc(fresh, fileIsWrong) {
 		j.cancel(errSuspect)
 	}
 }

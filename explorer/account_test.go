@@ -6,8 +6,7 @@ import (
 	"netsplit/model"
 )
 
-// TestAnAccountTellsWhichRunsWereOnOtherNodes: they isolated another node than the pair's. What the
-// search left says so.
+// TestAnAccountTellsWhichRunsWereOnOtherNodes than the pair's. What the search left says so.
 func TestAnAccountTellsWhichRunsWereOnOtherNodes(t *testing.T) {
 	p, left, begun := &pair{used: map[uint64]int{}}, &pair{}, &pair{tries: 1}
 	c := &Core{out: map[string]*issued{}, order: []*pair{p, left, begun}}

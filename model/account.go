@@ -25,7 +25,7 @@ type PairAccount struct {
 	Node      NodeID `json:"node"`
 	Runs      int    `json:"runs"` // that came back
 	// Elsewhere counts those of them in which the state occurred on other nodes, which stand for these
-	// (Scenario.Or): they isolated another node.
+	// (Scenario.Or).
 	Elsewhere int    `json:"elsewhere,omitempty"`
 	Fate      string `json:"fate"` // explored, given up or left
 	Why       string `json:"why,omitempty"`

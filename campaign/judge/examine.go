@@ -44,7 +44,8 @@ func Examine(dir string) (*Examination, error) {
 	}
 	rec := f.checkRecord()
 	f.relations(dir, &rec)
-	x.verdict(check.Judge(rec), len(lacks) > 0, !rec.Scenario.Faulty())
+	clean := !rec.Scenario.Faulty() && rec.Scenario.Strategy != model.StrategyScripted && rec.Proof == nil
+	x.verdict(check.Judge(rec), len(lacks) > 0, clean)
 	x.remarks(f)
 	if err := x.shown(f); err != nil {
 		return nil, err
@@ -252,12 +253,15 @@ func commonest(types map[string]int, all int) string {
 
 func (x *Examination) workloads(f *runFiles) {
 	ok, failed, why := map[string]int{}, map[string]int{}, map[string]reasons{}
-	odd := map[string]bool{} // what was said
+	said := map[string]bool{}
+	begin := f.checkRecord().WorkloadStart
 	for i := range f.history {
 		h := &f.history[i]
-		if bad := f.odd(h); bad != "" && !odd[h.Workload+bad] {
-			odd[h.Workload+bad] = true
-			x.problem("workload %s, %s %s: %s", h.Workload, h.Type, h.F, bad)
+		for kind, bad := range f.odd(h, begin) {
+			if once := h.Workload + kind; !said[once] {
+				said[once] = true
+				x.problem("workload %s, %s %s: %s", h.Workload, h.Type, h.F, bad)
+			}
 		}
 		switch h.Type {
 		case model.OpOK:
@@ -283,24 +287,19 @@ func (x *Examination) workloads(f *runFiles) {
 	}
 }
 
-// odd says what is wrong with a line of the history, beyond what is refused when it is read; ""
-// if nothing is.
-func (f *runFiles) odd(h *record.Entry) string {
-	begin := time.Duration(0)
-	for i := range f.events {
-		if f.events[i].Kind == model.EventWorkload {
-			begin = f.events[i].At
-		}
-	}
+// odd says what is wrong with a line of the history, beyond what is refused when it is read, by
+// what is equal for lines of one mistake; begin is when the workloads began.
+func (f *runFiles) odd(h *record.Entry, begin time.Duration) map[string]string {
+	out := map[string]string{}
 	if h.Time < begin-time.Second {
-		return fmt.Sprintf("its time, %v, is before the workloads began (%v): time counts nanoseconds since the start of the run, NETSPLIT_RUN_START", h.Time, begin.Round(time.Millisecond))
+		out["time"] = fmt.Sprintf("its time, %v, is before the workloads began (%v): time counts nanoseconds since the start of the run, NETSPLIT_RUN_START", h.Time, begin.Round(time.Millisecond))
 	}
 	for _, n := range h.Needs {
 		if bad := check.BadNeed(n, &f.target); bad != "" {
-			return bad
+			out[bad] = bad
 		}
 	}
-	return ""
+	return out
 }
 
 // reasons are what operations did not succeed for, by what they were and the first

@@ -55,7 +55,9 @@ func TestOddLinesOfAHistory(t *testing.T) {
 		"2 of 1 hosts can never be reached": {Time: 6 * time.Second, Needs: []model.Need{{Via: "c1", From: []model.NodeID{"n1"}, Count: 2}}},
 	} {
 		op.Type, op.F = model.OpInvoke, "write"
-		f.history = []record.Entry{{Workload: "w", Operation: op}, {Workload: "w", Operation: op}}
+		again := op
+		again.Time++
+		f.history = []record.Entry{{Workload: "w", Operation: op}, {Workload: "w", Operation: again}}
 		x := &Examination{}
 		x.workloads(f)
 		if got := strings.Join(x.Problems, "|"); (want == "") != (got == "") || !strings.Contains(got, want) || len(x.Problems) > 1 {

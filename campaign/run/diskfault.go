@@ -165,7 +165,7 @@ func (s *session) disk(d model.Decision) (done []model.NodeAction) {
 	}
 	names := slices.DeleteFunc(slices.Clone(n.names[f.Host]), func(p string) bool { return !f.Of(f.Host, p) || !n.procs.Runs(f.Host, p) })
 	n.on[d.Step] = names
-	if d.Verb != model.NodeKill || s.lacks(d, f.Host) {
+	if d.Verb != model.NodeKill {
 		return nil
 	}
 	trouble := func(format string, args ...any) {

@@ -87,6 +87,7 @@ func (s *session) cut(at time.Duration, d model.Decision, held *heldFrame) {
 		c.links[l] = &model.LinkProof{Link: l}
 	}
 	if d.Reason == model.ReasonScript { // whoever asked for it puts it in force
+		c.script = s.cutName
 		close(c.confirmed)
 		return
 	}

@@ -57,7 +57,7 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 		names = slices.DeleteFunc(slices.Clone(n.names[f.Host]), func(p string) bool {
 			return f.Process != "" && p != f.Process || f.Process == "" && !n.procs.Runs(f.Host, p)
 		})
-		if len(names) == 0 && (s.scn.Steps[d.Step-1].Do.IfRunning || s.lacks(d, f.Host)) {
+		if len(names) == 0 && s.scn.Steps[d.Step-1].Do.IfRunning {
 			return nil
 		}
 		if len(names) == 0 {
@@ -110,10 +110,26 @@ func (s *session) node(d model.Decision) (done []model.NodeAction) {
 	return done
 }
 
-// lacks says that a step has nothing to act on: its host, whoever had its role, is a client. It
-// counts as a step that did not begin. The caller holds mu.
-func (s *session) lacks(d model.Decision, host model.NodeID) bool {
-	if len(s.nodes.names[host]) > 0 || s.scn.Steps[d.Step-1].Do.Cut != nil { // a machine that dies is cut off
+// lacks says that a decision is of a step without anything to act on: its host, whoever had its
+// role, is a client. The step counts as one that did not begin. A machine that dies is no such
+// step: the engine has cut it off. The caller holds mu.
+func (s *session) lacks(d model.Decision) bool {
+	if d.Step == 0 || d.Ask != "" || d.Verb == "" && d.Disk == "" {
+		return false
+	}
+	if s.nodes.lacked[d.Step] != "" {
+		return true
+	}
+	host, do := model.NodeID(""), &s.engine.Scenario().Steps[d.Step-1].Do
+	switch {
+	case do.Cut != nil:
+		return false
+	case do.Node != nil:
+		host = do.Node.Host
+	case do.Disk != nil:
+		host = do.Disk.Host
+	}
+	if len(s.nodes.names[host]) > 0 {
 		return false
 	}
 	for _, r := range s.engine.Result().Steps[d.Step-1].Roles {

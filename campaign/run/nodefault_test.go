@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // fakeServers are two servers on n2, of which db2 cannot be acted on.
@@ -197,6 +200,12 @@ func TestAClientHasNoServers(t *testing.T) {
 			s.mu.Lock()
 			r := s.stepResults(s.engine.Result().Steps)[0]
 			s.mu.Unlock()
+			if err := s.rec.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if b, err := os.ReadFile(filepath.Join(s.rec.Dir, rundir.DecisionsFile)); from == "n1" && strings.Contains(string(b), `"step":1`) || from == "n2" && !strings.Contains(string(b), `"step":1`) {
+				t.Errorf("%s of %s: decided %s, %v", name, from, b, err)
+			}
 			if got := fmt.Sprintf("%q %q", r.By, r.Lacked); got != want || len(s.incomplete) != 0 || (from == "n1") != (len(f.did) == 0) {
 				t.Errorf("%s of %s: %s, want %s; did %q; %q", name, from, got, want, f.did, s.incomplete)
 			}

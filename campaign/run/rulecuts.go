@@ -34,11 +34,11 @@ func (s *session) beginCut(name string, p model.Partition) (*gateCut, time.Durat
 	}
 	slices.Sort(a.Spared)
 	n := len(s.gateCuts)
+	s.cutName = name
 	s.carryOut(at, nil, s.event(at, model.Event{Kind: model.EventRuleCut, RuleCut: a, Note: fmt.Sprintf("the script cuts %s: %s", name, p)}))
 	if len(s.gateCuts) == n { // after a panic the session decides nothing
 		return &gateCut{step: step}, at
 	}
-	s.gateCuts[n].script = name
 	return s.gateCuts[n], at
 }
 

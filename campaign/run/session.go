@@ -59,6 +59,7 @@ type session struct {
 
 	faulty      bool // message faults act, or may
 	gated       gated
+	cutName     string       // of the script's cut that begins
 	waits       *messageWait // of a script
 	over        bool         // session has read all evidence
 	messages    map[string]int
@@ -420,6 +421,9 @@ func (s *session) carryOut(at time.Duration, held *heldFrame, ds []model.Decisio
 	var acted []model.NodeAction
 	var ask []string
 	for _, d := range ds {
+		if s.lacks(d) {
+			continue
+		}
 		if telling(d) {
 			s.rec.Append(rundir.DecisionsFile, d)
 		}

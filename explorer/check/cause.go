@@ -27,6 +27,8 @@ func ownCause(f model.Failure) string {
 	case "workload-hang":
 		if strings.HasPrefix(text, "operation ") {
 			text = "operations took longer than their limit"
+		} else if name, _, ok := strings.Cut(text, " did not end"); ok { // earlier versions said more
+			text = "workload " + strings.TrimPrefix(strings.TrimPrefix(name, "workload "), "workload ") + " did not end"
 		}
 	}
 	return f.Check + ": " + moment.ReplaceAllString(text, "")
@@ -37,7 +39,19 @@ func CauseOf(f model.Failure) string { return cmp.Or(f.Cause, ownCause(f)) }
 
 // SameCause says whether a replay's failure is of the cause of the original's.
 func SameCause(orig, again model.Failure) bool {
-	return orig.Check == again.Check && orig.Signature == again.Signature || CauseOf(orig) == CauseOf(again)
+	a, b := CauseOf(orig), CauseOf(again)
+	if strings.HasSuffix(a, sideUnknown) || strings.HasSuffix(b, sideUnknown) { // it may have been any side
+		a, b = withoutSide(a), withoutSide(b)
+	}
+	return orig.Check == again.Check && orig.Signature == again.Signature || a == b
+}
+
+// withoutSide is the cause of lost writes without who acknowledged them.
+func withoutSide(cause string) string {
+	for _, s := range []string{sideUnknown, sideIsolated, sideOther} {
+		cause = strings.TrimSuffix(cause, s)
+	}
+	return cause
 }
 
 // Costliest is the failure of a run that costs a user most; false: it has none.

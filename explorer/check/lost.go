@@ -209,7 +209,11 @@ func classify(r *Record, s settings, led leadership, w lostWrite) *group {
 	return g
 }
 
-const sideUnknown = ", acknowledged by an unknown node"
+const (
+	sideUnknown  = ", acknowledged by an unknown node"
+	sideIsolated = ", acknowledged by the isolated node"
+	sideOther    = ", acknowledged by a node that was not isolated"
+)
 
 // side says which side of the cut acknowledged; "" without a cut.
 func side(r *Record, n model.NodeID) string {
@@ -219,9 +223,9 @@ func side(r *Record, n model.NodeID) string {
 	case n == "":
 		return sideUnknown
 	case isolated(r, n):
-		return ", acknowledged by the isolated node"
+		return sideIsolated
 	}
-	return ", acknowledged by a node that was not isolated"
+	return sideOther
 }
 
 // forced says whether a client asked for this change of leader shortly before it, with no
@@ -451,7 +455,16 @@ func overBound(f *model.Failure, g *group, total int, b record.Bounds) {
 	if f.Class == model.Broken {
 		return
 	}
-	window := g.writes[len(g.writes)-1].at - g.writes[0].at
+	var at []time.Duration
+	for _, w := range g.writes {
+		if w.node != "" || g.side == sideUnknown { // those that joined the group are not of its window
+			at = append(at, w.at)
+		}
+	}
+	window := time.Duration(0)
+	if len(at) > 0 {
+		window = at[len(at)-1] - at[0]
+	}
 	var over []string
 	if b.MaxLost >= 0 && total > b.MaxLost {
 		over = append(over, fmt.Sprintf("%d lost, at most %d were allowed", total, b.MaxLost))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"netsplit/model"
+	"netsplit/record"
 )
 
 // recovery reports a target that did not come back within its limit.
@@ -21,7 +22,7 @@ func recovery() checker {
 			if rec.Limit == 0 {
 				return outcome{unknown: "recovery was not watched"}
 			}
-			if left := leftDown(r); left != "" {
+			if left, hosts := leftDown(r); left != "" && !disagree(rec.Violated, hosts) {
 				return outcome{unknown: "whether the target has recovered cannot be told: " + left}
 			}
 			after := "the workload ended"
@@ -63,9 +64,17 @@ func recovery() checker {
 	}
 }
 
-// leftDown says which servers somebody stopped, killed or paused last and did not start again; ""
-// if there are none. What a step of the scenario took down is up before the target must recover.
-func leftDown(r *Record) string {
+// disagree says whether nodes disagree of which none is among the hosts.
+func disagree(violated []record.Violation, hosts []model.NodeID) bool {
+	return slices.ContainsFunc(violated, func(v record.Violation) bool {
+		return !slices.Contains(hosts, v.Invariant.A.Node) && !slices.Contains(hosts, v.Invariant.B.Node)
+	})
+}
+
+// leftDown says which servers somebody stopped, killed or paused last and did not start again, and
+// lists their hosts; "" if there are none. What a step of the scenario took down is up before the
+// target must recover, and a server that nobody starts by himself may be down.
+func leftDown(r *Record) (string, []model.NodeID) {
 	type server struct {
 		host    model.NodeID
 		process string
@@ -75,16 +84,19 @@ func leftDown(r *Record) string {
 		last[server{a.Host, a.Process}] = a
 	}
 	var down []string
+	var hosts []model.NodeID
 	for s, a := range last {
-		if a.Verb == model.NodeStop || a.Verb == model.NodeKill || a.Verb == model.NodePause {
+		manual := slices.ContainsFunc(r.Target.Processes, func(p model.Process) bool { return p.Name == s.process && p.Manual })
+		if !manual && (a.Verb == model.NodeStop || a.Verb == model.NodeKill || a.Verb == model.NodePause) {
+			hosts = append(hosts, s.host)
 			down = append(down, fmt.Sprintf("%s on %s (%s at %s s)", s.process, s.host, a.Verb, seconds(a.At)))
 		}
 	}
 	if len(down) == 0 {
-		return ""
+		return "", nil
 	}
 	slices.Sort(down)
-	return "nobody started again " + strings.Join(down, ", ") + "; whoever stops a server must start it"
+	return "nobody started again " + strings.Join(down, ", ") + "; whoever stops a server must start it", hosts
 }
 
 // firstPending names the first condition, in the order of the target file,

@@ -69,8 +69,8 @@ func classRank(c model.FailureClass) int {
 	return slices.Index([]model.FailureClass{model.Broken, model.BrokenBound, model.Documented}, c)
 }
 
-// first are the checks whose failures come before others of the same rank, and among themselves
-// by how much was lost.
+// first are the checks whose failures come before others of the same rank, in this order; of one
+// check the largest comes first.
 var first = []string{"lost-acknowledged-writes", "gone", "double"}
 
 func compareFailures(a, b model.Failure) int {

@@ -55,6 +55,10 @@ func TestAReplayShowsACauseInOtherWords(t *testing.T) {
 		{lost("before the cut"), lost("during the cut"), true},
 		{lost("before the cut"), model.Failure{Check: "gone", Signature: lost("before the cut").Signature}, false},
 		{lost("before the cut"), model.Failure{Check: "lost-acknowledged-writes", Signature: "acknowledged writes lost though no other node ever led"}, false},
+		{lost("before the cut"), model.Failure{Check: "lost-acknowledged-writes", Signature: "acknowledged writes lost: acknowledged, acknowledged by an unknown node"}, false},
+		{model.Failure{Check: "lost-acknowledged-writes", Signature: "acknowledged writes lost, acknowledged by an unknown node"}, model.Failure{Check: "lost-acknowledged-writes", Signature: "acknowledged writes lost, acknowledged by the isolated node"}, true},
+		{model.Failure{Check: "lost-acknowledged-writes", Signature: "acknowledged writes lost, acknowledged by a node that was not isolated"}, model.Failure{Check: "lost-acknowledged-writes", Signature: "acknowledged writes lost, acknowledged by the isolated node"}, false},
+		{model.Failure{Check: "workload-hang", Signature: "workload workload w on c1 did not end within 17s of its start (timing.workload) did not end"}, model.Failure{Check: "workload-hang", Signature: "workload w on c1 did not end"}, true},
 		{op(get, ""), op("put failed with Timeout although all it needs was reached", ""), true},
 		{op(get, ""), op(get, "process-died: process s ended with status 1"), true}, // judged by an older version
 		{op(get, ""), op("put failed with Refused although all it needs was reached", ""), false},

@@ -12,8 +12,8 @@ import (
 	"netsplit/model"
 )
 
-// leastFaultRuns is how many judged fault runs there must be before it is odd that
-// half of them have one finding.
+// leastFaultRuns is how many fault runs there must be before it is odd that half of those that
+// were judged have one finding, or that a third of all could not be judged.
 const leastFaultRuns = 6
 
 // Suspect lists the marks of a wrong target file that the runs of a search show so
@@ -55,9 +55,6 @@ func (y *Tally) Suspect(t *model.Target, findings []model.Finding) []model.Warni
 	return append(out, y.unjudged()...)
 }
 
-// leastUnjudged is how many fault runs of one reason must be unknown before it is odd.
-const leastUnjudged = 3
-
 // unjudged warns of a reason for which a third of the fault runs or more are unknown.
 func (y *Tally) unjudged() (out []model.Warning) {
 	count, first := map[string]int{}, map[string]string{}
@@ -69,7 +66,7 @@ func (y *Tally) unjudged() (out []model.Warning) {
 	}
 	all := len(y.open) + len(y.decided)
 	for _, k := range sortedKeys(count) {
-		if count[k] >= leastUnjudged && 3*count[k] >= all {
+		if all >= leastFaultRuns && 3*count[k] >= all {
 			out = append(out, model.Warning{Kind: model.WarnUnjudged, About: strings.TrimPrefix(k, unknownReason),
 				Text:   fmt.Sprintf("%d of %d fault runs %s", count[k], all, y.open[first[k]].text),
 				Advice: fmt.Sprintf("read the report of %s: such runs show nothing, so mend what made them unknown", first[k])})

@@ -34,6 +34,9 @@ func TestAScenarioIsToldStepByStep(t *testing.T) {
 	if got := strings.Join(furtherCuts(s), " "); got != "Step 3 crashed the machine n3, from 5.000 s to 6.000 s. Step 1 cut what n2 send to n1 (the other direction stays open), from 9.000 s." {
 		t.Errorf("%q", got)
 	}
+	torn := in // of the events: the results of steps are whole
+	torn.Summary.Result.Steps = []model.StepResult{{Step: 9, By: model.ReasonScript}}
+	write(t, torn)
 	s.Scenario.Strategy = model.StrategyScripted
 	s.Scenario.Steps[0].Do.Cut = &model.Partition{Shape: model.Partial, Effect: model.Drop, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Only: []model.Traffic{{Proto: "icmp"}}}
 	if got := furtherCuts(s); got[1] != "The script also cut n1 from n2, icmp only, from 9.000 s." {

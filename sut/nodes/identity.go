@@ -94,12 +94,18 @@ func (p *Processes) identity(r model.Rights) (proc.Identity, error) {
 	if _, err := os.Stat(p.passwdPath()); err == nil { // a version is asked for before anything is prepared
 		id.Passwd = p.passwdPath()
 	}
-	for _, dir := range []string{p.work(), p.cacheDir, k.TargetDir, k.Bin, filepath.Dir(k.Netsplit), k.Lib, k.Files, k.JavaHome, p.controlDir()} {
+	for _, dir := range append(p.folders(), filepath.Dir(k.Netsplit)) {
 		if dir != "" && dir != "." && !slices.Contains(id.Show, dir) {
 			id.Show = append(id.Show, dir)
 		}
 	}
 	return id, nil
+}
+
+// folders are those that netsplit made or was given, as far as they are known; some may be "".
+func (p *Processes) folders() []string {
+	k := p.c.Kit.expand
+	return []string{p.work(), p.cacheDir, k.TargetDir, k.Bin, k.Lib, k.Files, k.JavaHome, p.controlDir()}
 }
 
 func (p *Processes) passwdPath() string { return filepath.Join(p.work(), ".passwd") }

@@ -106,14 +106,17 @@ func outcome(op model.ClientOperation, out, said string, x proc.Status, late boo
 	return OpResult{Type: model.OpInfo, Error: fmt.Sprintf("%s (%s)", why, x)}, nil
 }
 
-// firstLine is the first line of a text that has a letter or a digit, shortened.
+// firstLine is the first line of a text that has a letter or a digit, or else is not empty,
+// shortened.
 func firstLine(s string) string {
+	signs := ""
 	for line := range strings.Lines(s) {
 		if line = strings.TrimSpace(line); strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 			return line[:min(len(line), 200)]
 		}
+		signs = cmp.Or(signs, line)
 	}
-	return ""
+	return signs[:min(len(signs), 200)]
 }
 
 // matchingLine is the first line of a text that a pattern matches by itself, shortened; "" if

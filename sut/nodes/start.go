@@ -47,10 +47,10 @@ func (p *Processes) begin(ctx context.Context) []string {
 	failed := func(err error) []string { return []string{err.Error()} }
 	began := time.Now()
 	var err error
-	if p.logs, err = newLogs(p.c.Kit.Target.Logs, p.c.Journal.Number, p.keepLine, p.c.Dir, p.cacheDir, p.c.Kit.cache, p.c.Kit.expand.TargetDir, p.c.Kit.expand.Bin, p.c.Kit.expand.Lib); err != nil {
+	if p.control, err = p.listen(); err != nil {
 		return failed(err)
 	}
-	if p.control, err = p.listen(); err != nil {
+	if p.logs, err = newLogs(p.c.Kit.Target.Logs, p.c.Journal.Number, p.keepLine, append(p.folders(), p.c.Dir, p.c.Kit.cache)...); err != nil {
 		return failed(err)
 	}
 	if err := p.prepare(); err != nil {

@@ -71,7 +71,7 @@ func (p *Processes) workloads(ctx context.Context, ws []model.Workload, phase st
 	wg.Wait()
 }
 
-// clockSkew is by how much the clock of a workload's host may be ahead of ours.
+// clockSkew is by how much the clock of a workload's host may differ from ours.
 const clockSkew = time.Minute
 
 // readOperation reads a line that a workload printed, given the time since the run started. The error says what of it
@@ -94,8 +94,8 @@ func readOperation(line string, now time.Duration) (model.Operation, error) {
 		return op, fmt.Errorf("print only JSON objects on standard output, one a line, and all else on standard error")
 	case !slices.Contains([]model.OpType{model.OpInvoke, model.OpOK, model.OpFail, model.OpInfo}, op.Type):
 		return op, fmt.Errorf("\"type\" is %q, want invoke, ok, fail or info", op.Type)
-	case op.Time < 0 || op.Time > now+clockSkew:
-		return op, fmt.Errorf("\"time\" is %d, and it is %d now: count nanoseconds since the start of the run, NETSPLIT_RUN_START", op.Time, now)
+	case op.Time < -clockSkew || op.Time > now+clockSkew:
+		return op, fmt.Errorf("\"time\" is %d, and it is %d now: count nanoseconds since the start of the run, NETSPLIT_RUN_START (or does its host have another time?)", op.Time, now)
 	}
 	return op, nil
 }

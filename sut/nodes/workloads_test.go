@@ -27,7 +27,7 @@ func TestALineThatIsNoOperationIsExplained(t *testing.T) {
 		`{"type":"invoke","f":"move","needs":{"a":"b"}}`: `"needs" is a JSON object, want a list`,
 		`{"f":"move"}`:                                     `"type" is "", want invoke, ok, fail or info`,
 		`{"type":"failed","f":"move"}`:                     `"type" is "failed", want invoke, ok, fail or info`,
-		`{"type":"ok","f":"a","time":-1}`:                  `"time" is -1, and it is 60000000000 now: count nanoseconds since the start of the run`,
+		`{"type":"ok","f":"a","time":-61000000000}`:        `"time" is -61000000000, and it is 60000000000 now: count nanoseconds since the start of the run`,
 		`{"type":"ok","f":"a","time":1795974920000000000}`: `"time" is 1795974920000000000, and`,
 		`connected to n1`:                                  `all else on standard error`,
 		`["ok"]`:                                           `print only JSON objects`,
