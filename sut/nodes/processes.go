@@ -93,8 +93,8 @@ type server struct {
 	*proc.Proc // nil: a hook started it
 	host       model.NodeID
 	name       string
-	requested  bool                    // a workload stopped it; guarded by Processes.mu
-	last       *atomic.Pointer[string] // line it printed
+	requested  bool // a workload stopped it; guarded by Processes.mu
+	last       *lastLine
 	// State of a server that hooks control; guarded by Processes.mu. down: stopped, or not
 	// started yet. starting: its start hook runs. doubtful: that hook failed, so the server
 	// may run.

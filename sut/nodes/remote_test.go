@@ -112,7 +112,7 @@ func TestAWorkloadThatFailsSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Workloads(t.Context(), p.c.Kit.Target.Workloads, "workload")
-	if got, want := fmt.Sprint(p.c.Journal), `workload w on n1: it ended with exit status 3; its last output: "no module"; all output is in `; !strings.Contains(got, want) {
+	if got, want := fmt.Sprint(p.c.Journal), `workload w on n1: it ended with exit status 3; it printed "no module"; all output is in `; !strings.Contains(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	_ = p.StopAll()
@@ -125,7 +125,7 @@ func TestACommandOfTheSetUpThatFailsSaysWhy(t *testing.T) {
 	p.c.Kit.Target.Processes[0].Once = true
 	err := p.Start(t.Context())
 	log := filepath.Join(dir, "run", rundir.LogsDir, "n1-db.log")
-	if want := `db on n1 ended with exit status 3; its last output: "disk is full"; all output is in ` + log; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `db on n1 ended with exit status 3; it printed "disk is full"; all output is in ` + log; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	_ = p.StopAll()

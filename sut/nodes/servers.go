@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"netsplit/model"
@@ -32,7 +30,7 @@ func (p *Processes) server(h model.NodeID, name string) error {
 		_, err := p.hookedServer(h, name)
 		return err
 	}
-	last := new(atomic.Pointer[string])
+	last := new(lastLine)
 	pr, err := p.spawn(h, name, last)
 	if err != nil {
 		return err
@@ -56,10 +54,10 @@ func (p *Processes) server(h model.NodeID, name string) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.gone != nil && !p.closing && !one.requested && !(mayExit && status(x) == 0) {
-			p.gone(fmt.Errorf("%s on %s %w: %s; its last output: %q; all output is in %s%s", name, h, errEnded, x, lastOf(one.last), p.logPath(h, name), mayLack(p.rights(name), lastOf(one.last))+p.mayNeedRings(h, name)))
+			p.gone(fmt.Errorf("%s on %s %w: %s; it printed %q; all output is in %s%s", name, h, errEnded, x, one.last.String(), p.logPath(h, name), mayLack(p.rights(name), one.last.String())+p.mayNeedRings(h, name)))
 		}
 		p.ended = append(p.ended, record.Exit{Num: num, Host: h, Process: name, At: x.At.Sub(p.c.Start), Status: status(x),
-			Expected: p.closing || one.requested || mayExit && status(x) == 0, LastLine: lastOf(one.last)})
+			Expected: p.closing || one.requested || mayExit && status(x) == 0, LastLine: one.last.String()})
 	})
 	return nil
 }
@@ -79,13 +77,6 @@ func (p *Processes) lose(s *server) {
 	if _, err := s.Kill(); err != nil {
 		p.c.Journal.Note("%v", err)
 	}
-}
-
-func lastOf(p *atomic.Pointer[string]) string {
-	if s := p.Load(); s != nil {
-		return (*s)[:min(len(*s), 300)]
-	}
-	return ""
 }
 
 // writeFile writes a file of a process, which may be a script, below the host's directory
@@ -131,7 +122,7 @@ func writeFile(dir, file, text string, r model.Rights) error {
 	return nil
 }
 
-func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[string]) (*proc.Proc, error) {
+func (p *Processes) spawn(h model.NodeID, name string, last *lastLine) (*proc.Proc, error) {
 	plan := p.plans[h]
 	i := slices.IndexFunc(plan.Processes, func(q model.Process) bool { return q.Name == name })
 	if i < 0 {
@@ -166,9 +157,7 @@ func (p *Processes) spawn(h model.NodeID, name string, last *atomic.Pointer[stri
 	run.LogPath = p.logPath(h, name)
 	run.OnLine = func(at time.Time, line string) {
 		line = plain(line)
-		if strings.TrimSpace(line) != "" {
-			last.Store(&line)
-		}
+		last.enter(line)
 		p.logs.line(record.LogLine{Host: h, Process: name, At: at.Sub(p.c.Start)}, line)
 	}
 	pr, err := proc.Start(run)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"netsplit/model"
@@ -148,7 +147,7 @@ func (p *Processes) once(ctx context.Context, base model.Process) error {
 	var wg sync.WaitGroup
 	for i, h := range base.Hosts {
 		wg.Go(func() {
-			last := new(atomic.Pointer[string])
+			last := new(lastLine)
 			pr, err := p.spawn(h, base.Name, last)
 			if err != nil {
 				errs[i] = err
@@ -166,7 +165,7 @@ func (p *Processes) once(ctx context.Context, base model.Process) error {
 			}
 			switch {
 			case ended != "":
-				errs[i] = fmt.Errorf("%s on %s %s; its last output: %q; all output is in %s%s", base.Name, h, ended, lastOf(last), p.logPath(h, base.Name), mayLack(p.rights(base.Name), lastOf(last)))
+				errs[i] = fmt.Errorf("%s on %s %s; it printed %q; all output is in %s%s", base.Name, h, ended, last.String(), p.logPath(h, base.Name), mayLack(p.rights(base.Name), last.String()))
 			case err != nil:
 				errs[i] = err
 			}

@@ -10,9 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"netsplit/model"
@@ -113,7 +111,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	}
 	w := list[i]
 	var broken error // the first line that was no operation
-	last := new(atomic.Pointer[string])
+	last := new(lastLine)
 	env, log := w.Env, fmt.Sprintf("%s-%s.log", base.Host, w.Name)
 	if phase == phaseAgain {
 		env, log = maps.Clone(env), fmt.Sprintf("%s-%s-again.log", base.Host, w.Name)
@@ -138,9 +136,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 		p.c.Record.Append(rundir.HistoryFile, record.Entry{Workload: w.Name, Look: looks[phase], Num: p.c.Journal.Number(), Operation: op})
 	}
 	run.OnLine = func(_ time.Time, line string) {
-		if line = plain(line); strings.TrimSpace(line) != "" {
-			last.Store(&line)
-		}
+		last.enter(plain(line))
 	}
 	pr, err := proc.Start(run)
 	if err != nil {
@@ -178,7 +174,7 @@ func (p *Processes) workloadProcess(ctx context.Context, base model.Workload, ph
 	case broken != nil:
 		return broken
 	case status(x) != 0:
-		return fmt.Errorf("it ended with %s; its last output: %q; all output is in %s%s", x, lastOf(last), run.LogPath, mayLack(p.c.Kit.Target.Rights, lastOf(last)))
+		return fmt.Errorf("it ended with %s; it printed %q; all output is in %s%s", x, last.String(), run.LogPath, mayLack(p.c.Kit.Target.Rights, last.String()))
 	}
 	return nil
 }
