@@ -299,10 +299,16 @@ faults:
 }
 
 // TestWhileAnInvariantDoesNotHold: only messages of that time are lost; they say so, since
-// in this system they are what carries the state.
+// in this system they are what carries the state. Which message tells the second node is chance: if
+// an answer does, no GOSSIP comes in that time (once in some three hundred runs).
 func TestWhileAnInvariantDoesNotHold(t *testing.T) {
-	_, r := runOn(t, "../targets/gossip/target.yaml", "port",
-		`faults: [{kind: lose, match: {type: "text GOSSIP"}, while: {invariant: "status[n1]@n2 == status[n1]@n3"}, every: 1, times: 3}]`)
+	var r harness.Record
+	for range 3 {
+		if _, r = runOn(t, "../targets/gossip/target.yaml", "port",
+			`faults: [{kind: lose, match: {type: "text GOSSIP"}, while: {invariant: "status[n1]@n2 == status[n1]@n3"}, every: 1, times: 3}]`); r.Verdict.Value != model.VerdictVacuous {
+			break
+		}
+	}
 	for _, h := range proved(t, r, 1)[0].Hits {
 		events, _, err := rundir.ReadLines[model.Event](r.Dir, rundir.EventsFile)
 		if err != nil {
