@@ -253,14 +253,22 @@ func commonest(types map[string]int, all int) string {
 
 func (x *Examination) workloads(f *runFiles) {
 	ok, failed, why := map[string]int{}, map[string]int{}, map[string]reasons{}
-	said := map[string]bool{}
-	begin := f.checkRecord().WorkloadStart
+	said := map[[2]string]bool{}
+	begin := f.workloadStart()
 	for i := range f.history {
 		h := &f.history[i]
-		for kind, bad := range f.odd(h, begin) {
-			if once := h.Workload + kind; !said[once] {
-				said[once] = true
-				x.problem("workload %s, %s %s: %s", h.Workload, h.Type, h.F, bad)
+		once := func(mistake, text string) {
+			if k := [2]string{h.Workload, mistake}; !said[k] {
+				said[k] = true
+				x.problem("workload %s, %s %s: %s", h.Workload, h.Type, h.F, text)
+			}
+		}
+		if h.Time < begin-time.Second {
+			once("time", fmt.Sprintf("its time, %v, is before the workloads began (%v): time counts nanoseconds since the start of the run, NETSPLIT_RUN_START", h.Time, begin.Round(time.Millisecond)))
+		}
+		for _, n := range h.Needs {
+			if bad := check.BadNeed(n, &f.target); bad != "" {
+				once(bad, bad)
 			}
 		}
 		switch h.Type {
@@ -287,19 +295,13 @@ func (x *Examination) workloads(f *runFiles) {
 	}
 }
 
-// odd says what is wrong with a line of the history, beyond what is refused when it is read, by
-// what is equal for lines of one mistake; begin is when the workloads began.
-func (f *runFiles) odd(h *record.Entry, begin time.Duration) map[string]string {
-	out := map[string]string{}
-	if h.Time < begin-time.Second {
-		out["time"] = fmt.Sprintf("its time, %v, is before the workloads began (%v): time counts nanoseconds since the start of the run, NETSPLIT_RUN_START", h.Time, begin.Round(time.Millisecond))
+// workloadStart is when the workloads began; 0: they did not.
+func (f *runFiles) workloadStart() time.Duration {
+	i := slices.IndexFunc(f.events, func(e model.Event) bool { return e.Kind == model.EventWorkload })
+	if i < 0 {
+		return 0
 	}
-	for _, n := range h.Needs {
-		if bad := check.BadNeed(n, &f.target); bad != "" {
-			out[bad] = bad
-		}
-	}
-	return out
+	return f.events[i].At
 }
 
 // reasons are what operations did not succeed for, by what they were and the first
