@@ -186,3 +186,24 @@ func failedPut(n int) model.RunSummary {
 	return model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprintf("c-1-r%04d", n), Scenario: onecut.Scenario{Strategy: model.StrategyRandom}.Model()}, Proof: &model.Proof{},
 		Verdict: model.Verdict{Value: model.VerdictFail, Failures: []model.Failure{{Check: "operations", Class: model.Broken, Signature: "put failed", Summary: "put failed"}}}}
 }
+
+// TestRunsThatCouldNotBeJudgedAreNoMarkOfTheFile: the warning comes, stops no search, and goes when
+// the others could be judged.
+func TestRunsThatCouldNotBeJudgedAreNoMarkOfTheFile(t *testing.T) {
+	s := &Service{cfg: Config{RunsDir: t.TempDir()}, log: slog.New(slog.DiscardHandler), store: storetest.New(t), metrics: noMetrics{},
+		jobs: map[string]*job{}, subs: map[chan struct{}]bool{}}
+	j := &job{c: model.Campaign{ID: "c-1", State: model.CampaignRunning, Spec: model.CampaignSpec{StopWhenSuspect: true}}}
+	j.ctx, j.cancel = context.WithCancelCause(context.Background())
+	s.watched(j, &model.Target{}, nil)
+	for i := 1; i <= 10; i++ {
+		sum := failedPut(i)
+		sum.Verdict = model.Verdict{Value: model.VerdictPass}
+		if i <= 3 {
+			sum.Verdict = model.Verdict{Value: model.VerdictUnknown, Reason: "a switch was lost"}
+		}
+		s.runFinished(j, sum)
+		if want := i >= 6 && i <= 9; (len(j.c.Warnings) == 1) != want || j.ctx.Err() != nil {
+			t.Errorf("after run %d: %+v, %v", i, j.c.Warnings, context.Cause(j.ctx))
+		}
+	}
+}

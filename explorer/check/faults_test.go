@@ -38,6 +38,13 @@ func TestMessageFaultsAreJudged(t *testing.T) {
 			t.Errorf("%s: %s: %s; want %s and %q", c.name, v.Value, v.Reason, c.want, c.says)
 		}
 	}
+	crash := model.Step{Do: model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n1"}}}
+	lose := model.Step{Do: model.Fault{Message: &model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "A"}}}}
+	both := Judge(Record{Target: &model.Target{}, Scenario: model.Scenario{Steps: []model.Step{lose, crash}}, Results: []model.StepResult{{Step: 1}, {Step: 2, By: model.ReasonFollows}},
+		Faults: []model.FaultProof{{Fault: 1, Met: 1, Acted: 1, Known: true, Checked: 1}}})
+	if both.Value != model.VerdictPass || !strings.Contains(both.Reason, "crash n1") || !strings.Contains(both.Reason, "acted on 1 packet(s)") {
+		t.Errorf("a crash beside a message fault: %s: %s", both.Value, both.Reason)
+	}
 	missing := Judge(Record{Target: &model.Target{}, Scenario: onecut.Scenario{Faults: []model.MessageFault{{Kind: model.FaultLose}}}.Model()})
 	if missing.Value != model.VerdictUnknown {
 		t.Errorf("a record without what the fault did: %s: %s", missing.Value, missing.Reason)

@@ -69,3 +69,19 @@ func TestAReplayShowsACauseInOtherWords(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLargestLossComesFirst of those of one check; lost writes come before copies that differ.
+func TestTheLargestLossComesFirst(t *testing.T) {
+	fs := []model.Failure{
+		{Check: "copies-equal", Signature: "a", Amount: 9, Class: model.Broken},
+		{Check: "lost-acknowledged-writes", Signature: "b", Amount: 1, Class: model.Broken},
+		{Check: "lost-acknowledged-writes", Signature: "c", Amount: 528, Class: model.Broken},
+	}
+	if f, _ := Costliest(model.Verdict{Failures: fs}); f.Signature != "c" {
+		t.Errorf("the costliest is %+v", f)
+	}
+	slices.SortFunc(fs, compareFailures)
+	if fs[1].Signature != "b" || fs[2].Signature != "a" {
+		t.Errorf("sorted %+v", fs)
+	}
+}

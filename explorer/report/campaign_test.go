@@ -235,3 +235,16 @@ func TestCampaignWithoutAPassIsNotGoodNews(t *testing.T) {
 		}
 	}
 }
+
+// TestACampaignOfRunsThatCouldNotBeJudgedIsNotGreen, though it found nothing.
+func TestACampaignOfRunsThatCouldNotBeJudgedIsNotGreen(t *testing.T) {
+	in := searched(t)
+	in.Findings, in.Runs = nil, in.Runs[:4]
+	if word, tone := campaignWord(&in); word != "✓ No finding" || tone != "pass" {
+		t.Errorf("%s, %s", word, tone)
+	}
+	in.Campaign.Warnings = []model.Warning{{Kind: model.WarnUnjudged}}
+	if word, tone := campaignWord(&in); tone != "unknown" || !strings.Contains(word, "could not be judged") {
+		t.Errorf("%s, %s", word, tone)
+	}
+}
