@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"netsplit/controller"
@@ -189,42 +190,44 @@ func TestPacketsComeAndGoInOrder(t *testing.T) {
 }
 
 func TestRefusedConnections(t *testing.T) {
-	rec := newRecorder()
-	refused := make(chan error, 10)
-	c := controller.New(controller.Config{Handler: rec, Allowed: []model.DatapathID{1}, HandshakeTimeout: 300 * time.Millisecond,
-		Refused: func(_ string, err error) { refused <- err }})
-	defer c.Close()
-	join(t, c, switchtest.New(switchtest.Config{Datapath: 1}))
-	live := get(t, "switch up", rec.up)
-	for _, tc := range []struct {
-		name string
-		cfg  switchtest.Config
-		is   error
-		says string
-	}{
-		{"a second one", switchtest.Config{Datapath: 1}, controller.ErrDuplicate, "must not share"},
-		{"an unknown one", switchtest.Config{Datapath: 2}, controller.ErrUnknownDatapath, "--allowed-datapath"},
-		{"1.0 only", switchtest.Config{Datapath: 1, Only10: true}, controller.ErrVersion, "protocols=OpenFlow13"},
-		{"1.0 only, its words", switchtest.Config{Datapath: 1, Only10: true}, controller.ErrVersion, "no common versions"},
-	} {
-		end := join(t, c, switchtest.New(tc.cfg))
-		err := get(t, tc.name, end)
-		if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%s: %v", tc.name, err)
+	synctest.Test(t, func(t *testing.T) {
+		rec := newRecorder()
+		refused := make(chan error, 10)
+		c := controller.New(controller.Config{Handler: rec, Allowed: []model.DatapathID{1}, HandshakeTimeout: 300 * time.Millisecond,
+			Refused: func(_ string, err error) { refused <- err }})
+		defer c.Close()
+		join(t, c, switchtest.New(switchtest.Config{Datapath: 1}))
+		live := get(t, "switch up", rec.up)
+		for _, tc := range []struct {
+			name string
+			cfg  switchtest.Config
+			is   error
+			says string
+		}{
+			{"a second one", switchtest.Config{Datapath: 1}, controller.ErrDuplicate, "must not share"},
+			{"an unknown one", switchtest.Config{Datapath: 2}, controller.ErrUnknownDatapath, "--allowed-datapath"},
+			{"1.0 only", switchtest.Config{Datapath: 1, Only10: true}, controller.ErrVersion, "protocols=OpenFlow13"},
+			{"1.0 only, its words", switchtest.Config{Datapath: 1, Only10: true}, controller.ErrVersion, "no common versions"},
+		} {
+			end := join(t, c, switchtest.New(tc.cfg))
+			err := get(t, tc.name, end)
+			if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%s: %v", tc.name, err)
+			}
+			if got := get(t, tc.name+" reported", refused); got.Error() != err.Error() {
+				t.Errorf("%s: reported %v", tc.name, got)
+			}
 		}
-		if got := get(t, tc.name+" reported", refused); got.Error() != err.Error() {
-			t.Errorf("%s: reported %v", tc.name, got)
+		if err := live.Barrier(soon(t)); err != nil {
+			t.Errorf("the first switch suffered: %v", err)
 		}
-	}
-	if err := live.Barrier(soon(t)); err != nil {
-		t.Errorf("the first switch suffered: %v", err)
-	}
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	go func() { _, _ = theirs.Read(make([]byte, 100)) }() // the hello
-	if err := c.Serve(ours); err == nil || !strings.Contains(err.Error(), "is that an OpenFlow switch") {
-		t.Errorf("a peer that says nothing: %v", err)
-	}
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		go func() { _, _ = theirs.Read(make([]byte, 100)) }() // the hello
+		if err := c.Serve(ours); err == nil || !strings.Contains(err.Error(), "is that an OpenFlow switch") {
+			t.Errorf("a peer that says nothing: %v", err)
+		}
+	})
 }
 
 // handshake speaks as a switch with that datapath id.
@@ -248,12 +251,16 @@ func raw(c *controller.Controller, b []byte, while time.Duration) error {
 			}
 		}
 	}()
+	closed := make(chan struct{})
 	go func() {
+		defer close(closed)
 		_, _ = theirs.Write(b)
 		time.Sleep(while)
 		theirs.Close()
 	}()
-	return c.Serve(ours)
+	err := c.Serve(ours)
+	<-closed
+	return err
 }
 
 var hostile = map[string][]byte{
@@ -274,29 +281,29 @@ var hostile = map[string][]byte{
 }
 
 func TestHostileBytesEndOnlyTheirConnection(t *testing.T) {
-	live, _, rec, c := start(t, controller.Config{HandshakeTimeout: time.Second}, switchtest.Config{Datapath: 1})
-	for name, b := range hostile {
-		t.Run(name, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		live, _, rec, c := start(t, controller.Config{HandshakeTimeout: time.Second}, switchtest.Config{Datapath: 1})
+		for name, b := range hostile {
 			end := make(chan error, 1)
 			go func() { end <- raw(c, b, 50*time.Millisecond) }()
-			if err := get(t, "end of the session", end); err == nil {
-				t.Error("no error")
+			if err := get(t, name+": end of the session", end); err == nil {
+				t.Errorf("%s: no error", name)
 			}
-		})
-	}
-	if err := live.Barrier(soon(t)); err != nil {
-		t.Errorf("the honest switch suffered: %v", err)
-	}
-	if len(c.Switches()) != 1 {
-		t.Errorf("live switches %v", c.Switches())
-	}
-	select {
-	case sw := <-rec.up:
-		get(t, "and down again", rec.down)
-		_ = sw
-	default:
-		t.Error("no hostile peer got as far as a session: the test is weaker than meant")
-	}
+		}
+		if err := live.Barrier(soon(t)); err != nil {
+			t.Errorf("the honest switch suffered: %v", err)
+		}
+		if len(c.Switches()) != 1 {
+			t.Errorf("live switches %v", c.Switches())
+		}
+		select {
+		case sw := <-rec.up:
+			get(t, "and down again", rec.down)
+			_ = sw
+		default:
+			t.Error("no hostile peer got as far as a session: the test is weaker than meant")
+		}
+	})
 }
 
 // FuzzSession feeds bytes behind a handshake: the session must end with an
@@ -333,28 +340,30 @@ func (silent) Error(*controller.Switch, *controller.SwitchError)      {}
 func (silent) PacketIn(*controller.Switch, time.Time, *of13.PacketIn) {}
 
 func TestKeepalive(t *testing.T) {
-	cfg := controller.Config{EchoInterval: 20 * time.Millisecond, EchoTimeout: 200 * time.Millisecond}
-	sw, _, rec, _ := start(t, cfg, switchtest.Config{})
-	select {
-	case err := <-rec.down:
-		t.Fatalf("a switch that answers echo was given up: %v", err)
-	case <-time.After(500 * time.Millisecond):
-	}
-	if err := sw.Barrier(soon(t)); err != nil {
-		t.Fatal(err)
-	}
-	mute, _, rec, _ := start(t, cfg, switchtest.Config{Mute: true})
-	waiting := make(chan error, 1)
-	go func() { waiting <- mute.Barrier(context.Background()) }()
-	if err := get(t, "mute switch given up", rec.down); !errors.Is(err, controller.ErrSilent) {
-		t.Errorf("session ended with %v", err)
-	}
-	if err := get(t, "barrier", waiting); !errors.Is(err, controller.ErrSilent) {
-		t.Errorf("the barrier that was waiting gives %v", err)
-	}
-	if err := mute.Send(rule(1)); !errors.Is(err, controller.ErrSilent) {
-		t.Errorf("sending to a switch that is gone: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := controller.Config{EchoInterval: 20 * time.Millisecond, EchoTimeout: 200 * time.Millisecond}
+		sw, _, rec, _ := start(t, cfg, switchtest.Config{})
+		select {
+		case err := <-rec.down:
+			t.Fatalf("a switch that answers echo was given up: %v", err)
+		case <-time.After(500 * time.Millisecond):
+		}
+		if err := sw.Barrier(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+		mute, _, rec, _ := start(t, cfg, switchtest.Config{Mute: true})
+		waiting := make(chan error, 1)
+		go func() { waiting <- mute.Barrier(context.Background()) }()
+		if err := get(t, "mute switch given up", rec.down); !errors.Is(err, controller.ErrSilent) {
+			t.Errorf("session ended with %v", err)
+		}
+		if err := get(t, "barrier", waiting); !errors.Is(err, controller.ErrSilent) {
+			t.Errorf("the barrier that was waiting gives %v", err)
+		}
+		if err := mute.Send(rule(1)); !errors.Is(err, controller.ErrSilent) {
+			t.Errorf("sending to a switch that is gone: %v", err)
+		}
+	})
 }
 
 func TestEchoIsAnswered(t *testing.T) {

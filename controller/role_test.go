@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"netsplit/controller"
@@ -60,57 +61,61 @@ func TestEqualSharesTheSwitch(t *testing.T) {
 }
 
 func TestSwitchWithoutRoles(t *testing.T) {
-	sw, m, rec, _ := start(t, controller.Config{RoleInterval: 5 * time.Millisecond}, switchtest.Config{NoRoles: true})
-	if err := sw.Apply(soon(t), rule(1)); err != nil || sw.Role() != of13.RoleEqual {
-		t.Errorf("role %v, error %v", sw.Role(), err)
-	}
-	time.Sleep(50 * time.Millisecond)
-	polls := 0
-	for _, msg := range m.Received() {
-		if msg.MsgType() == of13.TypeRoleRequest {
-			polls++
+	synctest.Test(t, func(t *testing.T) {
+		sw, m, rec, _ := start(t, controller.Config{RoleInterval: 5 * time.Millisecond}, switchtest.Config{NoRoles: true})
+		if err := sw.Apply(soon(t), rule(1)); err != nil || sw.Role() != of13.RoleEqual {
+			t.Errorf("role %v, error %v", sw.Role(), err)
 		}
-	}
-	if polls != 1 || len(rec.errs) > 0 {
-		t.Errorf("asked for its role %d times, errors %d", polls, len(rec.errs))
-	}
+		time.Sleep(50 * time.Millisecond)
+		polls := 0
+		for _, msg := range m.Received() {
+			if msg.MsgType() == of13.TypeRoleRequest {
+				polls++
+			}
+		}
+		if polls != 1 || len(rec.errs) > 0 {
+			t.Errorf("asked for its role %d times, errors %d", polls, len(rec.errs))
+		}
+	})
 }
 
 // TestDemotionIsNoticed: nothing tells us, so we ask; or we are refused first.
 func TestDemotionIsNoticed(t *testing.T) {
-	sw, m, rec, _ := start(t, controller.Config{RoleInterval: 20 * time.Millisecond}, switchtest.Config{})
-	m.Demote(99)
-	if role := get(t, "demotion", rec.roles); role != of13.RoleSlave || sw.Role() != of13.RoleSlave {
-		t.Errorf("role %v, %v", role, sw.Role())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		sw, m, rec, _ := start(t, controller.Config{RoleInterval: 20 * time.Millisecond}, switchtest.Config{})
+		m.Demote(99)
+		if role := get(t, "demotion", rec.roles); role != of13.RoleSlave || sw.Role() != of13.RoleSlave {
+			t.Errorf("role %v, %v", role, sw.Role())
+		}
 
-	sw, m, rec, _ = start(t, controller.Config{RoleInterval: time.Hour}, switchtest.Config{})
-	m.Demote(99)
-	err := sw.Apply(soon(t), rule(1), rule(2))
-	if !errors.Is(err, &of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestIsSlave}) || sw.Role() != of13.RoleSlave {
-		t.Errorf("role %v, error %v", sw.Role(), err)
-	}
-	if role := get(t, "demotion", rec.roles); role != of13.RoleSlave {
-		t.Errorf("role %v", role)
-	}
-	if err := sw.Send(rule(3), rule(4)); err != nil {
-		t.Fatal(err)
-	}
-	if err := sw.Barrier(soon(t)); err != nil {
-		t.Fatal(err)
-	}
-	if len(rec.errs) > 0 || len(rec.roles) > 0 {
-		t.Errorf("told again: %d errors, %d roles", len(rec.errs), len(rec.roles))
-	}
-	if err := sw.Claim(soon(t)); err != nil {
-		t.Fatal(err)
-	}
-	if role := get(t, "promotion", rec.roles); role != of13.RoleMaster || sw.Role() != of13.RoleMaster {
-		t.Errorf("role %v, %v", role, sw.Role())
-	}
-	if err := sw.Apply(soon(t), rule(1)); err != nil {
-		t.Error(err)
-	}
+		sw, m, rec, _ = start(t, controller.Config{RoleInterval: time.Hour}, switchtest.Config{})
+		m.Demote(99)
+		err := sw.Apply(soon(t), rule(1), rule(2))
+		if !errors.Is(err, &of13.Error{Type: of13.ErrTypeBadRequest, Code: of13.BadRequestIsSlave}) || sw.Role() != of13.RoleSlave {
+			t.Errorf("role %v, error %v", sw.Role(), err)
+		}
+		if role := get(t, "demotion", rec.roles); role != of13.RoleSlave {
+			t.Errorf("role %v", role)
+		}
+		if err := sw.Send(rule(3), rule(4)); err != nil {
+			t.Fatal(err)
+		}
+		if err := sw.Barrier(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+		if len(rec.errs) > 0 || len(rec.roles) > 0 {
+			t.Errorf("told again: %d errors, %d roles", len(rec.errs), len(rec.roles))
+		}
+		if err := sw.Claim(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+		if role := get(t, "promotion", rec.roles); role != of13.RoleMaster || sw.Role() != of13.RoleMaster {
+			t.Errorf("role %v, %v", role, sw.Role())
+		}
+		if err := sw.Apply(soon(t), rule(1)); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestClaimThatIsAlwaysLate: a switch whose generation runs away.
