@@ -3,6 +3,7 @@ module netsplit/e2e/research
 go 1.26.0
 
 require (
+	github.com/chromedp/chromedp v0.23.1
 	go.yaml.in/yaml/v3 v3.0.5
 	netsplit v0.0.0
 )
@@ -33,8 +34,10 @@ require (
 	github.com/antithesishq/antithesis-sdk-go v0.9.0-default-no-op // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chromedp/cdproto v0.160.1 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/elastic/go-seccomp-bpf v1.6.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
 	github.com/google/renameio/v2 v2.0.2 // indirect
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect

@@ -1,18 +1,22 @@
-// Runners measures what it costs a daemon to hand runs out: its own broker, and runners that
-// are simulated in this process, each with a TLS connection of its own. Their runs take a
-// given time and leave a record of a given size.
+// Runners measures what it costs a daemon to hand runs out: its own broker in this process, and
+// runners that a second process simulates, each with a TLS connection of its own. Their runs take
+// a given time and leave a record of a given size.
 package main
 
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,6 +31,7 @@ import (
 type config struct {
 	runners, slots, items, size int
 	takes                       time.Duration
+	invitation                  string
 }
 
 func main() {
@@ -36,8 +41,13 @@ func main() {
 	flag.IntVar(&c.items, "items", 20_000, "runs")
 	flag.IntVar(&c.size, "record", 64<<10, "bytes of a record, beside its meta.json; they cannot be compressed")
 	flag.DurationVar(&c.takes, "takes", 0, "what a run takes")
+	flag.StringVar(&c.invitation, "join", "", "be the runners that this `FILE` invites, until standard input ends (this program starts itself so)")
 	flag.Parse()
-	if err := measure(context.Background(), c); err != nil {
+	do := measure
+	if c.invitation != "" {
+		do = simulate
+	}
+	if err := do(context.Background(), c); err != nil {
 		fmt.Fprintln(os.Stderr, "runners:", err)
 		os.Exit(1)
 	}
@@ -97,23 +107,16 @@ func measure(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
-	w := worker{c: c, dir: dir, bytes: make([]byte, c.size)}
-	if _, err := rand.Read(w.bytes); err != nil {
+	began := time.Now()
+	end, err := start(c, dir, invitation)
+	if err != nil {
 		return err
 	}
-	rctx, stop := context.WithCancel(ctx)
-	var runners sync.WaitGroup
-	defer runners.Wait()
-	defer stop()
-	began := time.Now()
-	for range c.runners {
-		r, err := cluster.Join(cluster.RunnerConfig{Invitation: invitation, About: model.Runner{Version: "simulated", State: model.RunnerIdle}, Worker: w, Log: log})
-		if err != nil {
-			return err
-		}
-		runners.Go(func() { _ = r.Run(rctx) })
-	}
+	defer end()
 	for ready := 0; ready < c.runners; time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > 5*time.Minute {
+			return fmt.Errorf("%d of %d runners are ready after 5 minutes", ready, c.runners)
+		}
 		ready = 0
 		for _, r := range hub.Runners() {
 			if r.State == model.RunnerReady {
@@ -163,11 +166,67 @@ func measure(ctx context.Context, c config) error {
 	hands.Wait()
 	took := time.Since(began)
 	slices.Sort(over)
-	fmt.Printf("%d runs of %v on %d runners in %.1f s: %.1f a second, %d failed; processor time %.2f ms a run, runners included\n",
+	fmt.Printf("%d runs of %v on %d runners in %.1f s: %.1f a second, %d failed; processor time of the daemon %.2f ms a run\n",
 		c.items, c.takes, c.runners, took.Seconds(), float64(c.items)/took.Seconds(), failed.Load(), 1000*(processorTime()-cpu).Seconds()/float64(c.items))
-	fmt.Printf("beyond what a run takes: median %v, 99 of 100 at most %v, all at most %v; memory %d MB at most, runners included\n",
+	fmt.Printf("beyond what a run takes: median %v, 99 of 100 at most %v, all at most %v; memory of the daemon %d MB at most\n",
 		over[len(over)/2].Round(time.Millisecond), over[len(over)*99/100].Round(time.Millisecond), over[len(over)-1].Round(time.Millisecond), peak())
 	return nil
+}
+
+// start has a process of its own simulate the runners. end ends it.
+func start(c config, dir string, invitation cluster.Invitation) (end func(), err error) {
+	b, err := json.Marshal(invitation)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "invitation.json")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, "-join", file, "-runners", fmt.Sprint(c.runners), "-slots", fmt.Sprint(c.slots), "-record", fmt.Sprint(c.size), "-takes", c.takes.String())
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	}, nil
+}
+
+// simulate is that process.
+func simulate(ctx context.Context, c config) error {
+	invitation, err := cluster.ReadInvitation(c.invitation)
+	if err != nil {
+		return err
+	}
+	w := worker{c: c, dir: filepath.Dir(c.invitation), bytes: make([]byte, c.size)}
+	if _, err := rand.Read(w.bytes); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var runners sync.WaitGroup
+	defer runners.Wait()
+	defer stop()
+	debug.SetGCPercent(400) // the machine is the daemon's
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	for range c.runners {
+		r, err := cluster.Join(cluster.RunnerConfig{Invitation: invitation, About: model.Runner{Version: "simulated", State: model.RunnerIdle}, Worker: w, Log: log})
+		if err != nil {
+			return err
+		}
+		runners.Go(func() { _ = r.Run(ctx) })
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 func free() (string, error) {

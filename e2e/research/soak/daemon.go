@@ -142,9 +142,16 @@ func (d *daemon) end() error {
 
 // sample notes what the daemon takes now.
 func (d *daemon) sample() {
-	var s sample
-	dir := fmt.Sprintf("/proc/%d", d.cmd.Process.Pid)
-	b, _ := os.ReadFile(filepath.Join(dir, "status")) // a process that is gone takes nothing
+	if s := takes(d.cmd.Process.Pid); s.mb > 0 {
+		life := &d.lives[len(d.lives)-1]
+		*life = append(*life, s)
+	}
+}
+
+// takes is what a process takes now; one that is gone takes nothing.
+func takes(pid int) (s sample) {
+	dir := fmt.Sprintf("/proc/%d", pid)
+	b, _ := os.ReadFile(filepath.Join(dir, "status"))
 	for _, line := range strings.Split(string(b), "\n") {
 		var kb int
 		if n, _ := fmt.Sscanf(line, "RssAnon: %d kB", &kb); n == 1 { // without the pages of the store
@@ -153,10 +160,24 @@ func (d *daemon) sample() {
 	}
 	files, _ := os.ReadDir(filepath.Join(dir, "fd"))
 	s.files = len(files)
-	if s.mb > 0 {
-		life := &d.lives[len(d.lives)-1]
-		*life = append(*life, s)
+	return s
+}
+
+// most is the most of each.
+func most(all ...sample) (m sample) {
+	for _, s := range all {
+		m.mb, m.files = max(m.mb, s.mb), max(m.files, s.files)
 	}
+	return m
+}
+
+// grown says whether what processes took in the last part of the time is more than in the first
+// one by what cannot be chance.
+func grown(of string, first, last sample) error {
+	if last.mb > 2*first.mb+32 || last.files > 2*first.files+64 {
+		return fmt.Errorf("%s grew from %d MB and %d open files to %d MB and %d", of, first.mb, first.files, last.mb, last.files)
+	}
+	return nil
 }
 
 // links lists the namespaces and links of the machine.

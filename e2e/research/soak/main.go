@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -18,10 +19,11 @@ func main() {
 	flag.StringVar(&c.root, "root", ".", "the checkout, with bin/netsplit built")
 	flag.DurationVar(&c.time, "time", time.Hour, "how long")
 	flag.DurationVar(&c.kill, "kill", 2*time.Minute, "kill the daemon this often; 0: never")
-	flag.IntVar(&c.runners, "runners", 0, "have so many runners make the runs; 0: the daemon does")
+	flag.IntVar(&c.runners, "runners", 3, "have so many runners make the runs; 0: the daemon does")
 	flag.DurationVar(&c.killRunner, "kill-runner", 5*time.Minute, "kill each runner this often; 0: never")
 	flag.IntVar(&c.labs, "labs", 4, "labs of a campaign")
 	flag.IntVar(&c.rate, "rate", 100, "requests a second")
+	flag.IntVar(&c.pages, "pages", 3, "have the daemon's page open in so many tabs, and a Prometheus scrape it; 0: neither")
 	flag.StringVar(&c.dir, "dir", "", "keep records here; default: a folder that is removed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -38,6 +40,7 @@ type config struct {
 	killRunner time.Duration
 	labs, rate int
 	runners    int
+	pages      int
 }
 
 func run(ctx context.Context, c config) (err error) {
@@ -51,6 +54,9 @@ func run(ctx context.Context, c config) (err error) {
 		}
 		c.dir = dir
 		defer os.RemoveAll(dir)
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
 	}
 	if c.root, err = filepath.Abs(c.root); err != nil {
 		return err
@@ -73,6 +79,11 @@ func run(ctx context.Context, c config) (err error) {
 	if err := w.upload(ctx); err != nil {
 		return err
 	}
+	eyes, err := startWatchers(ctx, d)
+	defer func() { err = errors.Join(err, eyes.end()) }()
+	if err != nil {
+		return err
+	}
 	lctx, over := context.WithTimeout(ctx, c.time)
 	defer over()
 	a := newAsker(d)
@@ -81,7 +92,7 @@ func run(ctx context.Context, c config) (err error) {
 		defer close(done)
 		a.ask(lctx)
 	}()
-	began, killed := time.Now(), time.Now()
+	began, killed, looked := time.Now(), time.Now(), time.Now()
 	for tick := time.NewTicker(2 * time.Second); lctx.Err() == nil; {
 		select {
 		case <-lctx.Done():
@@ -94,6 +105,13 @@ func run(ctx context.Context, c config) (err error) {
 				return err
 			}
 			killed = time.Now()
+			if err := eyes.open(lctx); err != nil && lctx.Err() == nil {
+				return err
+			}
+		}
+		if time.Since(looked) > 10*time.Second {
+			looked = time.Now()
+			eyes.look()
 		}
 		if err := r.disturb(); err != nil {
 			return err
@@ -102,6 +120,7 @@ func run(ctx context.Context, c config) (err error) {
 			return err
 		}
 		d.sample()
+		r.sample()
 		fmt.Fprintf(os.Stderr, "\r%s of %s: %d runs judged, %d kills, %d requests ", time.Since(began).Round(time.Second), c.time, len(w.judged), d.kills, a.n.Load())
 	}
 	<-done
@@ -110,26 +129,35 @@ func run(ctx context.Context, c config) (err error) {
 		return errors.New("interrupted")
 	}
 	lost := w.check(ctx)
-	stopped := errors.Join(r.stop(), d.stop(ctx))
+	unseen := eyes.report(row)
+	stopped := errors.Join(unseen, r.stop(), d.stop(ctx))
 	after, err := links()
 	if err != nil {
 		return err
 	}
 	left := append(newIn(after, before), r.left()...)
 	report(d, w, a, lost, left)
+	tenth := len(d.lives) / 10
+	growth := grown("the daemon", most(slices.Concat(d.lives[:tenth+1]...)...), most(slices.Concat(d.lives[len(d.lives)-tenth-1:]...)...))
 	if c.runners > 0 {
-		fmt.Printf("%-46s %d; %d\n", "kills of runners; runs cut short", r.kills, len(w.cutShort))
+		tenth := len(r.taken)/10 + 1
+		first, last := most(r.taken[:min(tenth, len(r.taken))]...), most(r.taken[max(len(r.taken)-tenth, 0):]...)
+		row("memory and open files of a runner, first, last", "%d MB, %d; %d MB, %d", first.mb, first.files, last.mb, last.files)
+		growth = errors.Join(growth, grown("a runner", first, last))
+		row("kills of runners; runs cut short", "%d; %d", r.kills, len(w.cutShort))
 	}
+	stopped = errors.Join(stopped, growth)
 	if stopped != nil || len(lost) > 0 || len(left) > 0 || a.failures() > 0 {
 		return cmp.Or(stopped, errors.New("something was lost, left behind or refused: see above"))
 	}
 	return nil
 }
 
+func row(what, format string, args ...any) {
+	fmt.Printf("%-46s %s\n", what, fmt.Sprintf(format, args...))
+}
+
 func report(d *daemon, w *work, a *asker, lost, left []string) {
-	row := func(what, format string, args ...any) {
-		fmt.Printf("%-46s %s\n", what, fmt.Sprintf(format, args...))
-	}
 	row("runs judged, in so many campaigns", "%d in %d", len(w.judged), len(w.campaigns))
 	row("results lost", "%d", len(lost))
 	for _, l := range lost {
@@ -147,11 +175,6 @@ func report(d *daemon, w *work, a *asker, lost, left []string) {
 			row("memory and open files, "+l.when+" daemon, at its end", "%d MB, %d", l.s[len(l.s)-1].mb, l.s[len(l.s)-1].files)
 		}
 	}
-	most := sample{}
-	for _, life := range d.lives {
-		for _, s := range life {
-			most.mb, most.files = max(most.mb, s.mb), max(most.files, s.files)
-		}
-	}
-	row("memory and open files, at most", "%d MB, %d", most.mb, most.files)
+	m := most(slices.Concat(d.lives...)...)
+	row("memory and open files, at most", "%d MB, %d", m.mb, m.files)
 }

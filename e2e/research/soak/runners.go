@@ -17,6 +17,7 @@ type runners struct {
 	cmds  []*exec.Cmd
 	kills int
 	last  time.Time
+	taken []sample // by each of them, over time
 }
 
 // startRunners invites and starts as many as were asked for.
@@ -63,8 +64,19 @@ func (r *runners) disturb() error {
 	return r.start(i)
 }
 
+func (r *runners) sample() {
+	for _, c := range r.cmds {
+		if s := takes(c.Process.Pid); s.mb > 0 {
+			r.taken = append(r.taken, s)
+		}
+	}
+}
+
 // stop ends all in order.
 func (r *runners) stop() error {
+	if r.kills > 0 { // one that has just begun does not take signals yet
+		time.Sleep(time.Until(r.last.Add(2 * time.Second)))
+	}
 	var errs []error
 	for i, c := range r.cmds {
 		if c == nil || c.Process == nil {

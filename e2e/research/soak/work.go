@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -133,7 +134,11 @@ func (a *asker) ask(ctx context.Context) {
 			if err != nil {
 				return // the connection broke: a kill
 			}
+			_, err = io.Copy(io.Discard, res.Body)
 			_ = res.Body.Close()
+			if err != nil {
+				return // so, too
+			}
 			a.n.Add(1)
 			a.mu.Lock()
 			defer a.mu.Unlock()
