@@ -104,7 +104,7 @@ scripts-soak: build ## play each shipped script 10 times, and those that must pa
 	@scripts/soak-scripts.sh
 
 .PHONY: soak-service
-soak-service: setup build ## keep a daemon busy for an hour, kill it every two minutes, and say what was lost (root)
+soak-service: setup-test build ## keep a daemon busy for an hour, kill it every two minutes, and say what was lost (root)
 	@scripts/soak-service.sh
 
 .PHONY: table3

@@ -54,7 +54,7 @@ func TestNobodyIsLetInWithoutCredentials(t *testing.T) {
 		"a token":            handler(t, f),
 	} {
 		srv := start(t, h)
-		for _, op := range append(operations(t), "GET /", "GET /static/page.js", "GET /static/page.css", "GET /metrics", "GET /v1/openapi.json", "GET /nowhere",
+		for _, op := range append(operations(t), "GET /", "GET /static/page.js", "GET /static/page.css", "GET /metrics", "GET /v1/openapi.json", "GET /v1/campaigns/c-1/report.html", "GET /v1/campaigns/c-1/c-1-r0001/report.html", "GET /nowhere",
 			"HEAD /metrics", "HEAD /v1/events", "OPTIONS /v1/campaigns", "GET /access", "GET /access?code=", "GET /access?code=x", "POST /access", "GET //v1/campaigns", "GET /healthz/") {
 			method, path, _ := strings.Cut(op, " ")
 			for _, auth := range []string{"", "Bearer", "Bearer ", "Bearer x", "Bearer " + token[1:], "Basic " + token, token} {

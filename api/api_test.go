@@ -287,7 +287,7 @@ func TestWrongRequestsSayWhatIsWrong(t *testing.T) {
 func TestWrongMethodNamesTheRightOnes(t *testing.T) {
 	srv := serve(t, newFake(t))
 	for path, want := range map[string]string{
-		"/v1/campaigns": "GET, HEAD, POST", "/v1/campaigns/c-1": "GET, HEAD, DELETE", "/v1/invariants/inv-1": "PUT", "/v1/reset": "POST", "/metrics": "GET, HEAD", "/": "GET, HEAD",
+		"/v1/campaigns": "GET, HEAD, POST", "/v1/campaigns/c-1": "GET, HEAD, DELETE", "/v1/invariants/inv-1": "GET, HEAD, PUT", "/v1/finding-histories/h-1/note": "PUT", "/v1/reset": "POST", "/metrics": "GET, HEAD", "/": "GET, HEAD",
 	} {
 		res, _ := do(t, srv, "PATCH", path, "")
 		if res.StatusCode != 405 || res.Header.Get("Allow") != want {

@@ -130,6 +130,18 @@ func TestClientReachesEverything(t *testing.T) {
 		b, err := io.ReadAll(log)
 		check("log", string(b) == "[7]", errors.Join(err, log.Close()))
 	}
+	if err := os.WriteFile(filepath.Join(f.runPath, "c-1.html"), []byte("it says"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := c.CampaignReport(ctx, "c-1"); err != nil {
+		t.Error(err)
+	} else {
+		b, err := io.ReadAll(report)
+		check("report of a campaign", string(b) == "it says", errors.Join(err, report.Close()))
+	}
+	if _, err := c.CampaignReport(ctx, "c-9"); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("report of no campaign: %v", err)
+	}
 	past, err := c.FindingHistories(ctx, "", "", 2, "")
 	check("histories", len(past.Items) == 2 && past.Items[0].State == "new" && past.Next == "h-1", err)
 	past, err = c.FindingHistories(ctx, "gossip", "gone", 0, past.Next)
@@ -156,14 +168,34 @@ func TestClientReachesEverything(t *testing.T) {
 	}
 	up, err := c.UploadTarget(ctx, []byte("an archive"))
 	check("upload", up == wire.Target{Name: "gossip:000000000010", Uploaded: true, Newest: true}, err)
-	ts, err := read[wire.Targets](srv, "/v1/targets")
-	check("targets", len(ts.Items) == 1 && ts.Items[0] == up, err)
+	ts, err := c.Targets(ctx)
+	check("targets", len(ts) == 1 && ts[0] == up, err)
+	target, err := c.Target(ctx, "gossip@1.1")
+	check("target", target.Release == "1.1" && target.Settings[0] == wire.Setting{Name: "rate", Default: "70", Help: "writes per second"}, err)
+	if _, err := c.Target(ctx, "none/../gossip"); !errors.Is(err, model.ErrNotFound) {
+		t.Errorf("no target: %v", err)
+	}
+	check("delete upload", len(f.targets) == 1, c.DeleteTarget(ctx, up.Name))
+	if err := c.DeleteTarget(ctx, up.Name); !errors.Is(err, model.ErrNotFound) || len(f.targets) != 0 {
+		t.Errorf("deleted twice: %v", err)
+	}
+	scripts, err := c.Scripts(ctx)
+	check("scripts", len(scripts) == 1 && scripts[0] == wire.Script{Name: "gossip/split", Title: "two sides", Target: "gossip", Text: "name: split\n"}, err)
 	run, err := c.Run(ctx, "c-1-r0001")
 	row := runs.Items[1]
 	check("row", row.ID == run.ID && row.Proof.Wanted == run.Proof.Wanted && cmp.Equal(row.Verdict, run.Verdict) && cmp.Equal(row.Cost, run.Cost) && row.Started.Equal(run.Started), nil)
 	check("run", run.ID == "c-1-r0001" && run.Proof.CutAt == wire.Duration(1500*time.Millisecond), err)
-	file, err := read[[]int](srv, "/v1/runs/c-1-r0001/files/packets.pcapng")
-	check("file", cmp.Equal(file, []int{7}), err)
+	cause, err := c.Cause(ctx, "c-1", "cause-2")
+	check("cause", cause.ID == "cause-2" && len(cause.Runs) == 1, err)
+	if file, err := c.RunFile(ctx, "c-1-r0001", "packets.pcapng"); err != nil {
+		t.Error(err)
+	} else {
+		b, err := io.ReadAll(file)
+		check("file", string(b) == "[7]", errors.Join(err, file.Close()))
+	}
+	if _, err := c.RunFile(ctx, "c-1-r0001", "../meta.json"); err == nil {
+		t.Error("a file beside the record's")
+	}
 	fs, err := c.Findings(ctx, "c-1", 0, "")
 	check("findings", len(fs.Items) == 1, err)
 	one, err := c.Finding(ctx, "f-1")
@@ -179,10 +211,14 @@ func TestClientReachesEverything(t *testing.T) {
 	if _, err := c.PinInvariant(ctx, "gossip", "v@n2"); err == nil || !strings.Contains(err.Error(), "write two variables") {
 		t.Errorf("half an invariant was pinned: %v", err)
 	}
-	sw, err := read[wire.Switches](srv, "/v1/switches")
-	check("switches", len(sw.Items) == 2 && sw.Items[0].Flows[0].Age == wire.Duration(1500*time.Millisecond), err)
-	hs, err := read[wire.Hosts](srv, "/v1/hosts")
-	check("hosts", len(hs.Items) == 1 && hs.Items[0].Name == "n1", err)
+	sw, err := c.Switches(ctx)
+	check("switches", len(sw) == 2 && sw[0].Flows[0].Age == wire.Duration(1500*time.Millisecond), err)
+	hs, err := c.Hosts(ctx)
+	check("hosts", len(hs) == 1 && hs[0].Name == "n1", err)
+	cuts, err := c.Annotations(ctx, t0, t0.Add(time.Minute), 0)
+	check("annotations", len(cuts) == 2 && cuts[0].Time == t0.Add(time.Second).UnixMilli() && cuts[1].TimeEnd == t0.Add(time.Minute).UnixMilli(), err)
+	cuts, err = c.Annotations(ctx, time.Time{}, time.Time{}, 1)
+	check("the last annotation", len(cuts) == 2 && cuts[0].Tags == "not-shown", err)
 	d, err := c.Examine(ctx)
 	check("diagnosis", d.Testbed == "rack7" && len(d.Checks) == 1 && d.Checks[0].Means == "cuts by rules" && d.OK && d.Checks[0].Affects[0] == model.AbilityCut && d.Abilities[3].Absent, err)
 	f.delay = 2
@@ -265,6 +301,34 @@ func TestClientRepeatsWhatGotNoAnswer(t *testing.T) {
 	}
 }
 
+// TestClientHealth: what hinders a daemon is an answer; one that refuses to say is an error.
+func TestClientHealth(t *testing.T) {
+	f := newFake(t)
+	srv := serve(t, f)
+	c := connect(t, srv.URL, token)
+	if h, err := c.Health(t.Context()); err != nil || !h.OK {
+		t.Errorf("%+v, %v", h, err)
+	}
+	f.fail = model.ErrUnavailable
+	if h, err := c.Health(t.Context()); err != nil || h.OK || len(h.Checks) == 0 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"status":503,"detail":"too many requests"}`)
+	}))
+	defer busy.Close()
+	if _, err := connect(t, busy.URL, token).Health(t.Context()); !errors.Is(err, model.ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	if _, err := connect(t, other.URL, token).Health(t.Context()); err == nil || !strings.Contains(err.Error(), "not a netsplit daemon") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestEventsFromNow: what happened before is left out, what happens is told, and a stream that
 // breaks is no end of the campaign.
 func TestEventsFromNow(t *testing.T) {
@@ -283,6 +347,16 @@ func TestEventsFromNow(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	stop := errors.New("enough")
+	for after, want := range map[uint64]uint64{0: 1, 1: 2} {
+		if err := c.EventsAfter(t.Context(), after, func() {}, func(e model.ServiceEvent) error {
+			if e.Num != want {
+				t.Errorf("after %d came %d", after, e.Num)
+			}
+			return stop
+		}); !errors.Is(err, stop) {
+			t.Errorf("after %d: %v", after, err)
+		}
+	}
 	if err := c.Events(t.Context(), func() { f.emit("run", "c-1-r0010", "pass") }, func(model.ServiceEvent) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("stopped: %v", err)
 	}

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -17,7 +15,8 @@ var (
 	descPackets = prometheus.NewDesc("netsplit_link_packets_total",
 		"Packets that wanted to cross this directed link while it was cut, that were dropped, and that leaked.", []string{"src", "dst", "fate"}, nil)
 	descLastCut  = prometheus.NewDesc("netsplit_last_cut_timestamp_seconds", "Unix time of the start of the last cut; absent before the first.", nil, nil)
-	descActive   = prometheus.NewDesc("netsplit_partitions_active", "Partitions in force now, by shape. A scrape misses short ones: use netsplit_link_cut_seconds_total.", []string{"shape"}, nil)
+	descActive   = prometheus.NewDesc("netsplit_partitions_active", "Partitions in force now, by shape; of runners, when they were heard of last, some seconds ago. A scrape misses short ones: use netsplit_link_cut_seconds_total.", []string{"shape"}, nil)
+	descOldest   = prometheus.NewDesc("netsplit_oldest_partition_seconds", "For how long the oldest partition in force has been so, runners' left out; 0: there is none.", nil, nil)
 	descMessages = prometheus.NewDesc("netsplit_messages_total", "Messages by type and verdict; rare types are counted as other.", []string{"type", "verdict"}, nil)
 	descFinding  = prometheus.NewDesc("netsplit_finding_info", "Always 1; one series for each of the last 500 findings.", []string{"finding", "check", "target"}, nil)
 	descSwitch   = prometheus.NewDesc("netsplit_switch_connected", "1 if the switch has a session, 0 if not.", []string{"dpid"}, nil)
@@ -36,7 +35,7 @@ type liveCollector struct{ m *Metrics }
 
 // Describe lists the metrics.
 func (liveCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descCut, descPackets, descLastCut, descActive, descMessages, descFinding, descSwitch, descStore, descFree, descHealth, descTestbed, descCampaign, descRuns, descRunners, descMap} {
+	for _, d := range []*prometheus.Desc{descCut, descPackets, descLastCut, descActive, descOldest, descMessages, descFinding, descSwitch, descStore, descFree, descHealth, descTestbed, descCampaign, descRuns, descRunners, descMap} {
 		ch <- d
 	}
 }
@@ -68,24 +67,25 @@ func (c liveCollector) values() []prometheus.Metric {
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
 	}
 	now := m.now()
-	for _, l := range slices.SortedFunc(maps.Keys(m.links), model.Link.Compare) {
-		k := m.links[l]
-		cut := k.cut
-		if k.active > 0 {
-			cut += now.Sub(k.since)
-		}
+	for _, l := range m.cuts.Links() {
 		src, dst := clean(string(l.Src)), clean(string(l.Dst))
-		counter(descCut, cut.Seconds(), src, dst)
+		counter(descCut, m.cuts.Cut(l, now).Seconds(), src, dst)
 		for _, f := range model.Fates() {
-			counter(descPackets, float64(k.fate[f]), src, dst, string(f))
+			counter(descPackets, float64(m.fates[l][f]), src, dst, string(f))
 		}
 	}
 	if !m.lastCut.IsZero() {
 		gauge(descLastCut, float64(m.lastCut.UnixNano())/1e9)
 	}
-	for s, n := range m.shapes {
-		gauge(descActive, float64(n), clean(string(s)))
+	inForce := m.cuts.InForce()
+	for _, s := range model.Shapes() {
+		n := inForce[s]
+		if state != nil {
+			n += state.InForce[s]
+		}
+		gauge(descActive, float64(n), string(s))
 	}
+	gauge(descOldest, m.cuts.Oldest(now).Seconds())
 	m.messages.each(func(messageType, verdict string, n uint64) { counter(descMessages, float64(n), messageType, verdict) })
 	for id, f := range m.findings {
 		gauge(descFinding, 1, clean(id), clean(f.Failure.Check), clean(f.Target))

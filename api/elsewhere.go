@@ -54,17 +54,15 @@ func (m *Metrics) RunElsewhere(t model.RunMetrics) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, l := range first(t.Links) {
-		m.link(l)
-	}
+	m.cuts.Know(first(t.Links)...)
 	for _, c := range first(t.CutTime) {
 		if c.Time > 0 && c.Time < maxTime {
-			m.link(c.Link).cut += c.Time
+			m.cuts.Add(c.Link, c.Time)
 		}
 	}
 	for _, p := range first(t.Packets) {
 		if slices.Contains(model.Fates(), p.Fate) && counts(p.N) {
-			m.link(p.Link).fate[p.Fate] += uint64(p.N)
+			m.fate(p.Link, p.Fate, uint64(p.N))
 		}
 	}
 	for _, s := range first(t.Messages) {

@@ -13,11 +13,11 @@ import (
 )
 
 // tagged are the answers that have an ETag: one thing each.
-var tagged = regexp.MustCompile(`^/v1/(campaigns|runs|findings|schedules|partitions|targets)/[^/]+$`)
+var tagged = regexp.MustCompile(`^/v1/(campaigns|runs|findings|finding-histories|invariants|schedules|partitions|targets)/[^/]+$`)
 
-// guarded are those among them that a client may replace or delete if they are still what it
-// saw (RFC 9110, section 13.1.1).
-var guarded = regexp.MustCompile(`^/v1/schedules/[^/]+$`)
+// guarded are what of them a client may replace or delete if they are still what it saw
+// (RFC 9110, section 13.1.1).
+var guarded = regexp.MustCompile(`^/v1/((invariants|schedules|targets)/[^/]+|finding-histories/[^/]+/note)$`)
 
 // etag is the strong validator of an answer.
 func etag(body []byte) string {
@@ -65,16 +65,17 @@ type IfMatch struct {
 	IfMatch string `header:"If-Match" minLength:"1" maxLength:"1000" doc:"ETag of the answer that you saw: 412 if it has changed since, or * if it must exist"`
 }
 
-// unchanged refuses with 412 to change what is no longer what a client saw. now is the present
-// answer, or err why there is none. The caller holds changing until the change is made
-// (RFC 9110, section 13.2.1: after all other checks of the request).
-func (s *server) unchanged(in IfMatch, now any, err error) error {
+// unchanged refuses with 412 to change what is no longer what a client saw. present answers a GET
+// of it. The caller holds changing until the change is made (RFC 9110, section 13.2.1: after all
+// other checks of the request).
+func unchanged[T any](s *server, in IfMatch, present func() (*body[T], error)) error {
 	if in.IfMatch == "" {
 		return nil
 	}
 	var b bytes.Buffer
+	now, err := present()
 	if err == nil {
-		err = s.api.Marshal(&b, "application/json", now)
+		err = s.api.Marshal(&b, "application/json", now.Body)
 	}
 	if err != nil || !names([]string{in.IfMatch}, etag(b.Bytes()), false) {
 		return newProblem(http.StatusPreconditionFailed, "It is not, or no longer, what If-Match says: get it again, and repeat your change.")

@@ -1,8 +1,11 @@
 package api_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
+
+	"netsplit/model"
 )
 
 // TestETags: who has an answer gets none again, and nobody overwrites a schedule that
@@ -52,6 +55,54 @@ func TestETags(t *testing.T) {
 	}
 	if res, _ := do(t, srv, "DELETE", path, "", "If-Match: *"); res.StatusCode != 204 {
 		t.Errorf("delete whatever it is: %d", res.StatusCode)
+	}
+}
+
+// TestNobodyOverwrites an invariant, a note or an upload that somebody else changed meanwhile.
+func TestNobodyOverwrites(t *testing.T) {
+	f := newFake(t)
+	f.targets = []model.KnownTarget{{Name: "gossip"}}
+	srv := serve(t, f)
+	var all struct{ Items []struct{ ID, Target string } }
+	if res, body := do(t, srv, "GET", "/v1/invariants", ""); res.StatusCode != 200 {
+		t.Fatalf("%v", body)
+	} else if b, err := json.Marshal(body); err != nil || json.Unmarshal(b, &all) != nil || len(all.Items) == 0 {
+		t.Fatalf("no invariant: %v", body)
+	}
+	invariant := "/v1/invariants/" + all.Items[0].ID
+	for _, c := range []struct {
+		get, method, path, body, other string
+	}{
+		{invariant, "PUT", invariant, `{"status":"pinned"}`, `{"status":"dropped"}`},
+		{"/v1/finding-histories/h-1", "PUT", "/v1/finding-histories/h-1/note", `{"text":"mine"}`, `{"text":"theirs"}`},
+		{"/v1/targets/gossip", "DELETE", "/v1/targets/gossip", "", ""},
+	} {
+		res, body := do(t, srv, "GET", c.get, "")
+		saw := res.Header.Get("ETag")
+		if res.StatusCode != 200 || saw == "" {
+			t.Fatalf("%s: %d, ETag %q: %v", c.get, res.StatusCode, saw, body)
+		}
+		if res, _ := do(t, srv, c.method, c.path, c.body, `If-Match: "another"`); res.StatusCode != 412 {
+			t.Errorf("%s %s of another one: %d", c.method, c.path, res.StatusCode)
+		}
+		if c.other != "" { // somebody else is first
+			if res, body := do(t, srv, c.method, c.path, c.other); res.StatusCode != 200 {
+				t.Fatalf("%s %s: %d %v", c.method, c.path, res.StatusCode, body)
+			}
+			if res, _ := do(t, srv, c.method, c.path, c.body, "If-Match: "+saw); res.StatusCode != 412 {
+				t.Errorf("%s %s of what has changed: %d", c.method, c.path, res.StatusCode)
+			}
+			res, _ = do(t, srv, "GET", c.get, "")
+			saw = res.Header.Get("ETag")
+		}
+		if res, body := do(t, srv, c.method, c.path, c.body, "If-Match: "+saw); res.StatusCode/100 != 2 {
+			t.Errorf("%s %s of what I saw: %d %v", c.method, c.path, res.StatusCode, body)
+		}
+	}
+	for _, path := range []string{"/v1/invariants/none", "/v1/finding-histories/none"} {
+		if res, _ := do(t, srv, "GET", path, ""); res.StatusCode != 404 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ type fakeService struct {
 	delay  int
 	pruned model.Retention
 	note   string
+	resets atomic.Int64
 	ended  chan struct{} // gets a value when an event stream has ended
 }
 
@@ -211,6 +213,17 @@ func (f *fakeService) RunFile(_ context.Context, id, name string) (*os.File, err
 	return file, nil
 }
 
+func (f *fakeService) CampaignReport(_ context.Context, id string) (*os.File, error) {
+	if _, err := f.GetCampaign(id); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(f.runPath + "/" + id + ".html")
+	if err != nil {
+		return nil, fmt.Errorf("%w: campaign %s has no report yet", model.ErrNotFound, id)
+	}
+	return file, nil
+}
+
 func (f *fakeService) RunLogs(_ context.Context, id string) ([]model.LogFile, error) {
 	_, err := f.GetRun(id)
 	return []model.LogFile{{Name: "n1-redis.log", Bytes: 12}}, err
@@ -276,6 +289,12 @@ func (f *fakeService) LiveState(_ context.Context, run string, after uint64) (mo
 	l := model.LiveState{Campaign: "c-live", Run: run, Target: "gossip", Phase: model.DoingWorkload, At: time.Duration(after+10) * time.Second,
 		Nodes: []model.NodeID{"n1", "n2"}, Clients: []model.NodeID{"c1"}, Last: after + 4,
 		Cuts: []model.LiveCut{{Name: "step 1", InForce: true, Partition: model.Partition{Shape: model.Complete, Groups: [][]model.NodeID{{"n1"}, {"n2"}}, Effect: model.Drop}}}}
+	l.Steps = []model.LiveStep{
+		{StepResult: model.StepResult{Step: 1, By: model.ReasonMessage, Began: 4 * time.Second}, Text: "isolate n1; when <b>JOIN</b> comes"},
+		{StepResult: model.StepResult{Step: 2}, Text: "crash n2; when 20s have passed"},
+		{StepResult: model.StepResult{Step: 3, Lacked: "leader was nobody"}, Text: "pause leader"},
+		{StepResult: model.StepResult{Step: 4, By: model.ReasonTime, Began: time.Second, EndedBy: model.ReasonTime, Ended: 3 * time.Second}, Text: "cut n1 | n2"},
+	}
 	for i, e := range []model.LiveEvent{
 		{Kind: model.LiveMessage, From: "n1", To: "n2", Type: "text <b>JOIN</b>", Bytes: 12, Action: model.Pass},
 		{Kind: model.LiveCutDone, Name: "step 1", Text: "cut n1 | n2"},
@@ -308,6 +327,7 @@ func (f *fakeService) FindingHistories(_ context.Context, target string) ([]mode
 	for i, st := range []model.FindingState{model.FindingNew, model.FindingBack, model.FindingGone} {
 		h := model.FindingHistory{ID: fmt.Sprintf("h-%d", i), Target: "gossip", Check: "lost", State: st, Campaigns: []string{"c-1"}, First: t0, Last: t0}
 		h.Note = model.FindingNote{Text: f.note, At: t0}
+		h.Newest = model.Finding{ID: fmt.Sprintf("f-1%d", i), Run: "c-1-r0001", Failure: model.Failure{Check: "lost", Summary: "3 acknowledged writes are missing"}}
 		out = append(out, h)
 	}
 	return out, f.fail
@@ -394,6 +414,10 @@ func (f *fakeService) PinInvariant(_ context.Context, target, text string) (mode
 	return f.Store.PinInvariant(target, inv)
 }
 
+func (f *fakeService) Invariant(_ context.Context, target, id string) (model.TargetInvariant, error) {
+	return f.GetInvariant(target, id)
+}
+
 func (f *fakeService) SetInvariant(_ context.Context, target, id string, s model.InvariantStatus) (model.TargetInvariant, error) {
 	return f.SetInvariantStatus(target, id, s)
 }
@@ -407,7 +431,10 @@ func (f *fakeService) Diagnose(context.Context) (model.Diagnosis, error) {
 	return d, nil
 }
 
-func (f *fakeService) Switches(context.Context) ([]model.SwitchStatus, error) {
+func (f *fakeService) Switches(_ context.Context, whole bool) ([]model.SwitchStatus, error) {
+	if !whole {
+		return []model.SwitchStatus{{Datapath: 0xabc, Connected: true, Since: t0, Role: "slave", Reason: "another controller is <b>master</b>"}, {Datapath: 0xabd, Reason: "it has not connected"}}, f.fail
+	}
 	return []model.SwitchStatus{{Datapath: 0xabc, Connected: true, Since: t0, Ports: []model.PortStatus{{Number: 1, Name: "p1", Up: true, Host: "n1"}},
 		Flows: []model.FlowStatus{{Priority: 10, Cookie: 0x6e73, Match: "in_port=1", Actions: "output:2", Age: 1500 * time.Millisecond, Ours: true}}}, {Datapath: 0xabd}}, f.fail
 }
@@ -489,6 +516,7 @@ func (f *fakeService) DeletePartition(_ context.Context, name string) (model.Par
 }
 
 func (f *fakeService) Reset(context.Context) ([]string, error) {
+	f.resets.Add(1)
 	var names []string
 	list, _, err := f.ListPartitions(0, "")
 	for _, p := range list {

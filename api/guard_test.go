@@ -139,13 +139,13 @@ func TestPageInABrowser(t *testing.T) {
 	if console != "" {
 		t.Errorf("the browser complains:\n%s", console)
 	}
-	for _, want := range []string{why, "redis (acks=all quorum=1)", "3 acknowledged writes are missing", "c-1-r0002", "/v1/runs/c-1-r0009/report"} {
+	for _, want := range []string{why, "redis (acks=all quorum=1)", "3 acknowledged writes are missing", "c-1-r0002", "/v1/runs/c-1-r0009/report", "/v1/campaigns/c-1/report"} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if strings.Contains(dom, "/v1/runs/c-1-r0002/report") {
-		t.Error("a run that has no record has a link to its report")
+	if strings.Contains(dom, "/v1/runs/c-1-r0002/report") || strings.Contains(dom, "/v1/campaigns/c-2/report") {
+		t.Error("a run without a record, or a campaign without a run, has a link to its report")
 	}
 	if dom, _ := browser.Open(t, srv.URL+"/", "--dump-dom"); strings.Contains(dom, "c-1") || !strings.Contains(dom, "netsplit access page") {
 		t.Errorf("a browser that nobody let in is shown %s", dom)
@@ -312,7 +312,8 @@ func TestThePageShowsWhatRuns(t *testing.T) {
 	url, _ := expect(t, srv, 200, "POST", "/v1/access/page", "", "Authorization: Bearer "+token)["url"].(string)
 	dom, console := browser.Open(t, url, "--dump-dom")
 	for _, want := range []string{"c-live-r0001 on gossip: workload", `<g class="message" data-action="drop">`, "cut now: complete n1 | n2", `<td class="cut" title="n1 to n2: step 1">cut</td>`,
-		"&lt;b&gt;JOIN&lt;/b&gt;", "server: n2 kill server", `<rect class="cut"`} {
+		"&lt;b&gt;JOIN&lt;/b&gt;", "server: n2 kill server", `<rect class="cut"`,
+		`<li data-state="acts"><span>isolate n1; when &lt;b&gt;JOIN&lt;/b&gt; comes</span> <b>since 4.0 s</b></li>`, `<li data-state="waits">`, "could not begin: leader was nobody", "1.0 s to 3.0 s", "another controller is &lt;b&gt;master&lt;/b&gt;", "it has not connected"} {
 		if !strings.Contains(dom, want) {
 			t.Errorf("no %s in %s", want, dom)
 		}

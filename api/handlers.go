@@ -267,44 +267,12 @@ func (s *server) getFinding(ctx context.Context, in *IDParam) (*body[wire.Findin
 	return &body[wire.Finding]{wire.FromFinding(f)}, nil
 }
 
-type targetInput struct {
-	Target string `query:"target" minLength:"1" maxLength:"1024" doc:"Only those of this target"`
+type switchesInput struct {
+	Brief bool `query:"brief" doc:"Without hardware, software, ports and flows: nothing is asked of the switches"`
 }
 
-func (s *server) listInvariants(ctx context.Context, in *targetInput) (*body[wire.Invariants], error) {
-	list, err := s.Service.Invariants(ctx, in.Target)
-	if err != nil {
-		return nil, fromService(err)
-	}
-	return &body[wire.Invariants]{wire.Invariants{Items: wire.All(list, wire.FromInvariant)}}, nil
-}
-
-type setInvariantInput struct {
-	IDParam
-	Target string `query:"target" minLength:"1" maxLength:"1024" doc:"Required if more than one target has an invariant of this id"`
-	Body   wire.InvariantChange
-}
-
-func (s *server) setInvariant(ctx context.Context, in *setInvariantInput) (*body[wire.Invariant], error) {
-	i, err := s.Service.SetInvariant(ctx, in.Target, in.ID, model.InvariantStatus(in.Body.Status))
-	if err != nil {
-		return nil, fromService(err)
-	}
-	return &body[wire.Invariant]{wire.FromInvariant(i)}, nil
-}
-
-type pinInvariantInput struct{ Body wire.InvariantText }
-
-func (s *server) pinInvariant(ctx context.Context, in *pinInvariantInput) (*body[wire.Invariant], error) {
-	i, err := s.Service.PinInvariant(ctx, in.Body.Target, in.Body.Text)
-	if err != nil {
-		return nil, fromService(err)
-	}
-	return &body[wire.Invariant]{wire.FromInvariant(i)}, nil
-}
-
-func (s *server) listSwitches(ctx context.Context, _ *none) (*body[wire.Switches], error) {
-	list, err := s.Service.Switches(ctx)
+func (s *server) listSwitches(ctx context.Context, in *switchesInput) (*body[wire.Switches], error) {
+	list, err := s.Service.Switches(ctx, !in.Brief)
 	if err != nil {
 		return nil, fromService(err)
 	}

@@ -41,12 +41,39 @@ func (s *server) listHistories(ctx context.Context, in *historiesInput) (*body[w
 	return &body[wire.FindingHistories]{out}, nil
 }
 
+// history is the failure of this id, over all campaigns.
+func (s *server) history(ctx context.Context, id string) (h model.FindingHistory, err error) {
+	all, err := s.Service.FindingHistories(ctx, "")
+	if err != nil {
+		return h, err
+	}
+	i := slices.IndexFunc(all, func(h model.FindingHistory) bool { return h.ID == id })
+	if i < 0 {
+		return h, fmt.Errorf("failure %q: %w", id, model.ErrNotFound)
+	}
+	return all[i], nil
+}
+
+func (s *server) getHistory(ctx context.Context, in *IDParam) (*body[wire.FindingHistory], error) {
+	h, err := s.history(ctx, in.ID)
+	if err != nil {
+		return nil, fromService(err)
+	}
+	return &body[wire.FindingHistory]{wire.FromHistory(h)}, nil
+}
+
 type noteInput struct {
 	IDParam
+	IfMatch
 	Body wire.FindingNote
 }
 
 func (s *server) noteFinding(ctx context.Context, in *noteInput) (*body[wire.FindingHistory], error) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if err := unchanged(s, in.IfMatch, func() (*body[wire.FindingHistory], error) { return s.getHistory(ctx, &in.IDParam) }); err != nil {
+		return nil, err
+	}
 	h, err := s.Service.NoteFinding(ctx, in.ID, in.Body.Text)
 	if err != nil {
 		return nil, fromService(err)

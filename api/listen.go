@@ -24,6 +24,8 @@ type ListenConfig struct {
 	Insecure bool
 	// Log is told of another certificate; nil is slog.Default.
 	Log *slog.Logger
+
+	now func() time.Time // nil: the clock
 }
 
 // Listener is where the API listens.
@@ -44,7 +46,7 @@ func (l *Listener) Port() int { return l.Addr().(*net.TCPAddr).Port }
 func (c ListenConfig) Check() error {
 	_, err := c.check()
 	if err == nil && c.Cert != "" {
-		_, _, err = loadTLS(c.Cert, c.Key, slog.Default())
+		_, _, err = loadTLS(c.renewal(c.Cert, c.Key, false))
 	}
 	return err
 }
@@ -76,17 +78,14 @@ func Listen(ctx context.Context, c ListenConfig) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
 	l := &Listener{}
 	var conf *tls.Config
 	switch {
 	case c.Cert != "":
-		conf, l.Fingerprint, err = loadTLS(c.Cert, c.Key, c.Log)
+		conf, l.Fingerprint, err = loadTLS(c.renewal(c.Cert, c.Key, false))
 	case !tcp.IP.IsLoopback() && !c.Insecure:
 		l.Made = true
-		conf, l.Fingerprint, err = ownTLS(c.Dir, tcp.IP, time.Now(), c.Log)
+		conf, l.Fingerprint, err = c.ownTLS(tcp.IP)
 	}
 	if err != nil {
 		return nil, err
@@ -125,12 +124,12 @@ const drain = 5 * time.Second
 func Serve(ctx context.Context, h http.Handler, lns ...net.Listener) error {
 	srv := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
 		// net/http answers longer ones itself, and with text: parameters that are too long are
 		// to be told as all that is wrong.
 		MaxHeaderBytes: 256 << 10,
-		// Not WriteTimeout: streams and files take what they take.
+		// Not ReadTimeout and WriteTimeout: see paces.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: withPeer,
 	}

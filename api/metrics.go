@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"netsplit/internal/cutbook"
 	"netsplit/model"
 )
 
@@ -29,9 +30,8 @@ type Metrics struct {
 	now      func() time.Time
 
 	mu       sync.Mutex
-	links    map[model.Link]*linkCount
-	cuts     map[string][]model.Shape // links that a cut cuts -> shapes of the cuts now in force
-	shapes   map[model.Shape]int      // partitions in force
+	cuts     *cutbook.Book
+	fates    map[model.Link]map[model.Fate]uint64
 	findings map[string]model.Finding
 	shown    []string // ids of findings, the one shown longest first
 	messages *topTypes
@@ -50,16 +50,6 @@ type Metrics struct {
 	answers   *prometheus.HistogramVec
 }
 
-// linkCount is what is counted for one directed link. Two labs may have hosts
-// of the same names, so several cuts may be in force on one link at once: the
-// link counts as cut while any is.
-type linkCount struct {
-	cut    time.Duration // of the cuts that ended
-	since  time.Time     // of the first cut now in force
-	active int
-	fate   map[model.Fate]uint64
-}
-
 // NewMetrics returns metrics with a registry of their own. now nil is
 // time.Now.
 func NewMetrics(version string, now func() time.Time) *Metrics {
@@ -72,7 +62,7 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 	heal := prometheus.ExponentialBuckets(500e-6, 2, 17) // to 33 s
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), now: now,
-		links: map[model.Link]*linkCount{}, cuts: map[string][]model.Shape{}, shapes: map[model.Shape]int{},
+		cuts: cutbook.New(), fates: map[model.Link]map[model.Fate]uint64{},
 		findings: map[string]model.Finding{}, messages: newTopTypes(maxTypes), switches: map[model.DatapathID]bool{},
 		cutsTotal: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_cuts_total", Help: "Partitions put in force, by shape."}, []string{"shape"}),
 		heals:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "netsplit_heals_total", Help: "Partitions healed, by reason."}, []string{"reason"}),
@@ -91,7 +81,6 @@ func NewMetrics(version string, now func() time.Time) *Metrics {
 	}
 	for _, s := range model.Shapes() {
 		m.cutsTotal.WithLabelValues(string(s))
-		m.shapes[s] = 0
 	}
 	for _, k := range model.FaultKinds() {
 		for _, r := range model.FaultReasons(k) {
@@ -127,14 +116,13 @@ func clean(s string) string {
 	return s
 }
 
-// link returns the counts of a link; m.mu is held.
-func (m *Metrics) link(l model.Link) *linkCount {
-	c := m.links[l]
-	if c == nil {
-		c = &linkCount{fate: map[model.Fate]uint64{}}
-		m.links[l] = c
+// fate adds packets of a link; m.mu is held.
+func (m *Metrics) fate(l model.Link, f model.Fate, n uint64) {
+	m.cuts.Know(l)
+	if m.fates[l] == nil {
+		m.fates[l] = map[model.Fate]uint64{}
 	}
-	return c
+	m.fates[l][f] += n
 }
 
 // KnownLinks makes all series of the links, at 0: "leaked 0" is then a value
@@ -142,20 +130,7 @@ func (m *Metrics) link(l model.Link) *linkCount {
 func (m *Metrics) KnownLinks(links []model.Link) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, l := range links {
-		m.link(l)
-	}
-}
-
-func linksKey(links []model.Link) string {
-	links = slices.Clone(links)
-	slices.SortFunc(links, model.Link.Compare)
-	var b strings.Builder
-	for _, l := range links {
-		b.WriteString(l.String())
-		b.WriteByte(0)
-	}
-	return b.String()
+	m.cuts.Know(links...)
 }
 
 // CutStarted says that a partition which cuts these directed links is in
@@ -164,18 +139,8 @@ func (m *Metrics) CutStarted(shape model.Shape, links []model.Link) {
 	m.cutsTotal.WithLabelValues(string(shape)).Inc()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.now()
-	m.lastCut = now
-	m.shapes[shape]++
-	k := linksKey(links)
-	m.cuts[k] = append(m.cuts[k], shape)
-	for _, l := range links {
-		c := m.link(l)
-		if c.active == 0 {
-			c.since = now
-		}
-		c.active++
-	}
+	m.lastCut = m.now()
+	m.cuts.Start(shape, links, m.lastCut)
 }
 
 // CutEnded says that a partition that was started with the same links has
@@ -184,22 +149,7 @@ func (m *Metrics) CutEnded(reason string, links []model.Link) {
 	m.heals.WithLabelValues(clean(reason)).Inc()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.now()
-	k := linksKey(links)
-	started := m.cuts[k]
-	if len(started) == 0 {
-		return
-	}
-	m.shapes[started[0]]--
-	if m.cuts[k] = started[1:]; len(m.cuts[k]) == 0 {
-		delete(m.cuts, k)
-	}
-	for _, l := range links {
-		c := m.link(l)
-		if c.active--; c.active == 0 {
-			c.cut += now.Sub(c.since)
-		}
-	}
+	m.cuts.End(links, m.now())
 }
 
 // PacketFate counts n packets of a cut link: fate is wanted, dropped or
@@ -210,7 +160,7 @@ func (m *Metrics) PacketFate(link model.Link, fate model.Fate, n int) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.link(link).fate[fate] += uint64(n)
+	m.fate(link, fate, uint64(n))
 }
 
 // MessageSeen counts a message. Since a target chooses its types, only the

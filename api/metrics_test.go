@@ -291,3 +291,22 @@ func TestTheLastFindingsAreShown(t *testing.T) {
 	}
 	check(t, m, map[string]string{series(0): "", series(1): "1", series(500): "1"})
 }
+
+// TestPartitionsOfRunnersAreCountedToo: netsplit_partitions_active has them, by shape.
+func TestPartitionsOfRunnersAreCountedToo(t *testing.T) {
+	now := t0
+	m := api.NewMetrics("v1", func() time.Time { return now })
+	m.State(func() model.ServiceState {
+		return model.ServiceState{InForce: map[model.Shape]int{model.Complete: 2, model.Simplex: 1}}
+	})
+	m.CutStarted(model.Complete, links("n1", "n2", "n2", "n1"))
+	now = now.Add(5 * time.Second)
+	check(t, m, map[string]string{
+		`netsplit_partitions_active{shape="complete"}`: "3",
+		`netsplit_partitions_active{shape="simplex"}`:  "1",
+		`netsplit_partitions_active{shape="bridge"}`:   "0",
+		`netsplit_oldest_partition_seconds`:            "5",
+	})
+	m.CutEnded(model.ReasonTime, links("n2", "n1", "n1", "n2"))
+	check(t, m, map[string]string{`netsplit_partitions_active{shape="complete"}`: "2", `netsplit_oldest_partition_seconds`: "0"})
+}

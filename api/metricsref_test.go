@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,8 @@ const metricsReference = "../docs/metrics.md"
 func TestMetricsReference(t *testing.T) {
 	m := api.NewMetrics("v1", nil)
 	m.State(func() model.ServiceState {
-		return model.ServiceState{Testbed: "lab", Health: model.Health{Checks: []model.HealthCheck{{Name: "store", OK: true}}}}
+		return model.ServiceState{Testbed: "lab", Health: model.Health{Checks: []model.HealthCheck{{Name: "store", OK: true}}},
+			Runners: map[model.RunnerState]int{model.RunnerReady: 1}}
 	})
 	l := links("n1", "n2")
 	m.KnownLinks(l)
@@ -61,6 +63,17 @@ func TestMetricsReference(t *testing.T) {
 	}
 	if n < 20 {
 		t.Errorf("only %d metrics", n)
+	}
+	for _, name := range []string{"metrics.go", "collector.go"} {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`"(netsplit_\w+)"`).FindAllSubmatch(src, -1) {
+			if families[string(m[1])] == nil {
+				t.Errorf("%s has a metric %s, and this test gives it no value", name, m[1])
+			}
+		}
 	}
 	if *rewrite {
 		if err := os.WriteFile(metricsReference, []byte(b.String()), 0o644); err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -37,6 +38,8 @@ type Config struct {
 	// KeepAlive is how often an idle event stream gets a comment line; 0 is
 	// 15 s.
 	KeepAlive time.Duration
+
+	writeTime, streamTime time.Duration // 0: the usual ones
 }
 
 // maxBody bounds the body of a request.
@@ -55,7 +58,7 @@ type server struct {
 // New returns the handler of the whole API. It may be called more than once.
 func New(c Config) http.Handler {
 	s := newServer(c)
-	return s.count(s.recoverPanics(s.guard(headAsGet(s.conditional(s.router)))))
+	return s.paces(s.count(s.recoverPanics(s.guard(headAsGet(s.conditional(s.router))))))
 }
 
 func newServer(c Config) *server {
@@ -71,6 +74,7 @@ func newServer(c Config) *server {
 	if c.Access == nil {
 		c.Access = &Access{}
 	}
+	c.writeTime, c.streamTime = cmp.Or(c.writeTime, writeTime), cmp.Or(c.streamTime, streamTime)
 	s := &server{Config: c, started: c.Now(), router: mux.NewRouter().SkipClean(true)}
 	s.router.NotFoundHandler = http.HandlerFunc(s.notFound)
 	s.router.MethodNotAllowedHandler = http.HandlerFunc(s.methodNotAllowed)
@@ -128,9 +132,11 @@ func (s *server) routes() {
 	get(s, "/v1/findings", "list-findings", "List findings: the newest campaign's first, and within it the costliest first", s.listFindings)
 	get(s, "/v1/findings/{id}", "get-finding", "Show a finding", s.getFinding)
 	get(s, "/v1/finding-histories", "list-finding-histories", "List failures over all campaigns: new, known, back or gone", s.listHistories)
+	get(s, "/v1/finding-histories/{id}", "get-finding-history", "Show a failure over all campaigns", s.getHistory)
 	put(s, "/v1/finding-histories/{id}/note", "note-finding", "Write a note about a failure, for all campaigns", s.noteFinding)
 	get(s, "/v1/invariants", "list-invariants", "List invariants", s.listInvariants)
 	post(s, "/v1/invariants", "pin-invariant", "Pin an invariant, mined or not", http.StatusOK, s.pinInvariant)
+	get(s, "/v1/invariants/{id}", "get-invariant", "Show an invariant", s.getInvariant)
 	put(s, "/v1/invariants/{id}", "set-invariant", "Pin, drop or release an invariant", s.setInvariant)
 	get(s, "/v1/switches", "list-switches", "List switches with ports and rules", s.listSwitches)
 	get(s, "/v1/hosts", "list-hosts", "List the hosts of the testbed", s.listHosts)
@@ -152,6 +158,7 @@ func (s *server) routes() {
 	post(s, "/v1/access/read-token", "access-read-token", "Get the read-only token, for Prometheus", http.StatusOK, s.accessReadToken)
 	s.healthRoutes()
 	describeTags(s.api.OpenAPI())
+	addLinks(s.api.OpenAPI())
 
 	s.router.NewRoute().Path("/metrics").Methods(http.MethodGet).Handler(s.Metrics.Handler())
 	s.pageRoutes()

@@ -59,8 +59,7 @@ func (s *server) putSchedule(ctx context.Context, in *putScheduleInput) (*schedu
 	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	now, nerr := s.Service.Schedule(ctx, in.Name)
-	if err := s.unchanged(in.IfMatch, wire.FromSchedule(now), nerr); err != nil {
+	if err := unchanged(s, in.IfMatch, func() (*body[wire.Schedule], error) { return s.getSchedule(ctx, &in.NameParam) }); err != nil {
 		return nil, err
 	}
 	c, created, err := s.Service.PutSchedule(ctx, c)
@@ -80,8 +79,7 @@ func (s *server) deleteSchedule(ctx context.Context, in *struct {
 }) (*struct{}, error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	now, nerr := s.Service.Schedule(ctx, in.Name)
-	if err := s.unchanged(in.IfMatch, wire.FromSchedule(now), nerr); err != nil {
+	if err := unchanged(s, in.IfMatch, func() (*body[wire.Schedule], error) { return s.getSchedule(ctx, &in.NameParam) }); err != nil {
 		return nil, err
 	}
 	if err := s.Service.DeleteSchedule(ctx, in.Name); err != nil {

@@ -58,6 +58,10 @@ type Service interface {
 	// RunLog opens one of them; it refuses what RunFile refuses.
 	RunLog(ctx context.Context, id, name string) (*os.File, error)
 
+	// CampaignReport opens the report of a campaign, of one under way as far as it got. It
+	// refuses what RunFile refuses.
+	CampaignReport(ctx context.Context, id string) (*os.File, error)
+
 	// Compare compares the findings of a campaign with those of an earlier one on the same
 	// target; before "" is the last one like it that was done.
 	Compare(ctx context.Context, campaign, before string) (model.Comparison, error)
@@ -102,13 +106,15 @@ type Service interface {
 
 	// Invariants lists the invariants of one target, or of all if target is "".
 	Invariants(ctx context.Context, target string) ([]model.TargetInvariant, error)
+	// Invariant finds one; target "" stands for the only target that has one of this id.
+	Invariant(ctx context.Context, target, id string) (model.TargetInvariant, error)
 	// PinInvariant pins an invariant given as text.
 	PinInvariant(ctx context.Context, target, text string) (model.TargetInvariant, error)
-	// SetInvariant changes the status; target "" stands for the only target that has
-	// an invariant of this id.
+	// SetInvariant changes the status of what Invariant finds.
 	SetInvariant(ctx context.Context, target, id string, status model.InvariantStatus) (model.TargetInvariant, error)
 
-	Switches(ctx context.Context) ([]model.SwitchStatus, error)
+	// Switches lists the switches; whole: with what each says of itself, its ports and its rules.
+	Switches(ctx context.Context, whole bool) ([]model.SwitchStatus, error)
 	Hosts(ctx context.Context) ([]model.TestbedHost, error)
 	// Runners lists the runners that have joined, by name.
 	Runners(ctx context.Context) ([]model.Runner, error)

@@ -20,9 +20,6 @@ import (
 
 const eventsPath = "/v1/events"
 
-// Writes to a stream that take longer than this end it.
-const streamWrite = 10 * time.Second
-
 type eventsInput struct {
 	After       uint64 `query:"after" doc:"Number of the last event that you saw; 0 or absent: start at the first that is kept"`
 	New         bool   `query:"new" doc:"Leave out what has happened already; after and Last-Event-ID are stronger"`
@@ -69,7 +66,7 @@ func (s *server) copyEvents(ctx context.Context, w http.ResponseWriter, events <
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	write := func(format string, a ...any) bool {
-		_ = rc.SetWriteDeadline(time.Now().Add(streamWrite)) // a recorder in a test has none
+		_ = rc.SetWriteDeadline(time.Now().Add(s.streamTime)) // a recorder in a test has none
 		_, err := fmt.Fprintf(w, format, a...)
 		return err == nil && rc.Flush() == nil
 	}
@@ -109,6 +106,7 @@ func (s *server) fileRoutes() {
 	huma.Register(s.api, report, func(ctx context.Context, in *IDParam) (*huma.StreamResponse, error) {
 		return s.runFile(ctx, in.ID, "report.html")
 	})
+	s.campaignReportRoutes()
 	file := operation(http.MethodGet, "/v1/runs/{id}/files/{name}", "get-run-file", "Get a file of a run's record", http.StatusOK)
 	var types []string
 	for _, t := range RunFiles {
@@ -201,8 +199,17 @@ func (s *server) runFile(ctx context.Context, id, name string) (*huma.StreamResp
 	return serveFile(f, contentType)
 }
 
+// A file shows text that the target chose. The report of a run has a script: it runs as a
+// site of its own and cannot speak for this one.
+const ownSite = "sandbox allow-scripts allow-downloads"
+
 // serveFile sends a file and closes it.
 func serveFile(f *os.File, contentType string) (*huma.StreamResponse, error) {
+	return serveUnder(f, contentType, ownSite)
+}
+
+// serveUnder is serveFile with a content security policy.
+func serveUnder(f *os.File, contentType, policy string) (*huma.StreamResponse, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fromService(errors.Join(err, f.Close()))
@@ -211,9 +218,7 @@ func serveFile(f *os.File, contentType string) (*huma.StreamResponse, error) {
 		defer f.Close()
 		r, w := humamux.Unwrap(hc)
 		w.Header().Set("Content-Type", contentType)
-		// A report shows text that the target chose. It runs as a site of its
-		// own and cannot speak for this one.
-		w.Header().Set("Content-Security-Policy", "sandbox allow-scripts allow-downloads")
+		w.Header().Set("Content-Security-Policy", policy)
 		http.ServeContent(w, r, "", st.ModTime(), f)
 	}}, nil
 }

@@ -50,14 +50,15 @@ func (s *server) listScripts(ctx context.Context, _ *none) (*body[wire.Scripts],
 	if err != nil {
 		return nil, fromService(err)
 	}
-	return &body[wire.Scripts]{wire.Scripts{Items: wire.All(list, func(k model.KnownScript) wire.Script {
-		return wire.Script{Name: k.Name, Title: k.Title, Target: k.Target, Text: k.Text}
-	})}}, nil
+	return &body[wire.Scripts]{wire.Scripts{Items: wire.All(list, wire.FromScript)}}, nil
 }
 
-func (s *server) getTarget(ctx context.Context, in *struct {
+// TargetParam names a target.
+type TargetParam struct {
 	Name string `path:"name" maxLength:"256" doc:"As the list has it, with @ and a release of its software if needed" example:"redis-sentinel"`
-}) (*body[wire.TargetDetail], error) {
+}
+
+func (s *server) getTarget(ctx context.Context, in *TargetParam) (*body[wire.TargetDetail], error) {
 	t, err := s.Service.Target(ctx, in.Name)
 	if err != nil {
 		return nil, fromService(err)
@@ -75,7 +76,13 @@ func (s *server) uploadTarget(ctx context.Context, in *uploadInput) (*body[wire.
 
 func (s *server) deleteTarget(ctx context.Context, in *struct {
 	Name string `path:"name" doc:"NAME:VERSION, as the upload answered" example:"my-system:3f2a91c04b1d"`
+	IfMatch
 }) (*none, error) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if err := unchanged(s, in.IfMatch, func() (*body[wire.TargetDetail], error) { return s.getTarget(ctx, &TargetParam{in.Name}) }); err != nil {
+		return nil, err
+	}
 	if err := s.Service.DeleteTarget(ctx, in.Name); err != nil {
 		return nil, fromService(err)
 	}

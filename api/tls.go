@@ -30,15 +30,21 @@ const (
 	certLife = 10 * 365 * 24 * time.Hour
 )
 
-func loadTLS(cert, key string, log *slog.Logger) (*tls.Config, string, error) {
-	r := &renewal{cert: cert, key: key, log: log}
+func loadTLS(r *renewal) (*tls.Config, string, error) {
 	r.stamp = r.files()
 	var err error
 	if r.pair, err = r.load(); err != nil {
 		return nil, "", fmt.Errorf("api: certificate of the API: %w", err)
 	}
+	r.warn()
 	// Not HTTP/2: net/http would need more of the listener than that it speaks TLS.
 	return &tls.Config{GetCertificate: r.current, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, Fingerprint(r.pair.Certificate[0]), nil
+}
+
+// endsSoon is how long before its end the log says that a certificate expires: 14 days, or the
+// last third of its life if that is shorter, as for one that is renewed each week.
+func endsSoon(c *x509.Certificate) time.Duration {
+	return min(14*24*time.Hour, c.NotAfter.Sub(c.NotBefore)/3)
 }
 
 // renewEvery is how often the files of a certificate are looked at, while clients connect.
@@ -47,6 +53,8 @@ const renewEvery = time.Second
 // renewal is a certificate that is read again once its files have changed.
 type renewal struct {
 	cert, key string
+	made      bool // by netsplit: clients know it by its fingerprint, whatever its times
+	now       func() time.Time
 	log       *slog.Logger
 
 	mu     sync.Mutex // guards what follows
@@ -54,11 +62,59 @@ type renewal struct {
 	stamp  string // of the files when pair was read
 	looked time.Time
 	failed string // what was logged last
+	warned string // the same, of the end of pair
 }
 
+// renewal is that of a certificate of the API.
+func (c ListenConfig) renewal(cert, key string, made bool) *renewal {
+	r := &renewal{cert: cert, key: key, made: made, now: c.clock(), log: c.Log}
+	if r.log == nil {
+		r.log = slog.Default()
+	}
+	return r
+}
+
+func (c ListenConfig) clock() func() time.Time {
+	if c.now == nil {
+		return time.Now
+	}
+	return c.now
+}
+
+// load reads the files. A certificate that clients would refuse now is an error.
 func (r *renewal) load() (*tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(r.cert, r.key)
-	return &pair, err
+	if err != nil {
+		return nil, err
+	}
+	now := r.now()
+	switch from, until := pair.Leaf.NotBefore, pair.Leaf.NotAfter; {
+	case r.made:
+	case now.After(until):
+		return nil, fmt.Errorf("%s expired at %s: clients that do not know its fingerprint refuse it: renew it", r.cert, until.Format(time.RFC3339))
+	case now.Before(from):
+		return nil, fmt.Errorf("%s is valid from %s on, and this machine's clock says %s: clients that do not know its fingerprint refuse it: set the clock, or use another", r.cert, from.Format(time.RFC3339), now.Format(time.RFC3339))
+	}
+	return &pair, nil
+}
+
+// warn says once that the certificate expires soon, and once that it has. The caller holds mu, or
+// nobody else has r yet.
+func (r *renewal) warn() {
+	until := r.pair.Leaf.NotAfter
+	what := ""
+	switch left := until.Sub(r.now()); {
+	case r.made: // the next start makes another one
+		return
+	case left < 0:
+		what = "the certificate of the API has expired: clients that do not know its fingerprint refuse it: renew it; a restart is not needed"
+	case left < endsSoon(r.pair.Leaf):
+		what = "the certificate of the API expires soon: renew it; a restart is not needed"
+	}
+	if what != "" && what != r.warned {
+		r.log.Warn(what, "file", r.cert, "until", until.Format(time.RFC3339))
+	}
+	r.warned = what
 }
 
 // files changes when one of the files does.
@@ -71,8 +127,8 @@ func (r *renewal) files() (out string) {
 	return out
 }
 
-// current is the certificate for a client that connects. While the files are not a pair, as
-// in the middle of a renewal, it is the last one that was.
+// current is the certificate for a client that connects. While the files are not a pair that
+// clients accept, as in the middle of a renewal, it is the last one that was.
 func (r *renewal) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,6 +136,7 @@ func (r *renewal) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return r.pair, nil
 	}
 	r.looked = time.Now()
+	defer r.warn()
 	stamp := r.files()
 	if stamp == r.stamp {
 		return r.pair, nil
@@ -87,7 +144,7 @@ func (r *renewal) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	pair, err := r.load()
 	if err != nil {
 		if r.failed != err.Error() {
-			r.log.Warn("the API keeps its certificate: the new one cannot be read", "file", r.cert, "err", err)
+			r.log.Warn("the API keeps its certificate: the new one cannot be used", "file", r.cert, "err", err)
 		}
 		r.failed = err.Error()
 		return r.pair, nil
@@ -103,26 +160,21 @@ func Fingerprint(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ownTLS is loadTLS for the certificate in a folder, made if there is none or it has expired.
-func ownTLS(dir string, ip net.IP, now time.Time, log *slog.Logger) (*tls.Config, string, error) {
-	cert, key := filepath.Join(dir, certFile), filepath.Join(dir, keyFile)
-	pair, err := tls.LoadX509KeyPair(cert, key)
+// ownTLS is loadTLS for the certificate in Dir, made if there is none or it has expired.
+func (c ListenConfig) ownTLS(ip net.IP) (*tls.Config, string, error) {
+	cert, key := filepath.Join(c.Dir, certFile), filepath.Join(c.Dir, keyFile)
+	own, now := c.renewal(cert, key, true), c.clock()()
+	pair, err := own.load()
 	switch {
-	case err == nil:
-		leaf, err := x509.ParseCertificate(pair.Certificate[0])
-		if err != nil {
-			return nil, "", fmt.Errorf("api: certificate %s: %w", cert, err)
-		}
-		if now.Before(leaf.NotAfter) {
-			return loadTLS(cert, key, log)
-		}
-	case !errors.Is(err, fs.ErrNotExist):
+	case err == nil && now.Before(pair.Leaf.NotAfter):
+		return loadTLS(own)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, "", fmt.Errorf("api: certificate of the API: %w: fix %s and %s, or remove both, and new ones are made", err, cert, key)
 	}
 	if err := makeCertificate(cert, key, ip, now); err != nil {
 		return nil, "", fmt.Errorf("api: make a certificate: %w", err)
 	}
-	return loadTLS(cert, key, log)
+	return loadTLS(own)
 }
 
 func makeCertificate(cert, key string, ip net.IP, now time.Time) error {

@@ -3,13 +3,22 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -274,5 +283,144 @@ func TestAnotherCertificateNeedsNoRestart(t *testing.T) {
 		if !strings.Contains(logged.String(), w) {
 			t.Errorf("the log does not say %q: %s", w, &logged)
 		}
+	}
+}
+
+// certified makes a certificate for 127.0.0.1 that signed itself.
+func certified(t *testing.T, from, until time.Time) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(from.UnixNano()), NotBefore: from, NotAfter: until, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	err = errors.Join(os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
+		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certFile, keyFile
+}
+
+// logged is a log that a test reads while it is written.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) count(s string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), s)
+}
+
+// TestACertificateOutOfItsTime is not taken, neither at the start nor in a renewal. One that ends
+// while the daemon runs is told of, and a client says what is wrong.
+func TestACertificateOutOfItsTime(t *testing.T) {
+	t.Parallel()
+	now, day := time.Now(), 24*time.Hour
+	for name, c := range map[string]struct {
+		from, until time.Time
+		want        []string // nil: it is taken
+	}{
+		"expired":       {now.Add(-2 * day), now.Add(-day), []string{"cert.pem expired at " + now.Add(-day).UTC().Format("2006-01-02"), "renew it"}},
+		"not yet valid": {now.Add(day), now.Add(2 * day), []string{"is valid from " + now.Add(day).UTC().Format("2006-01-02"), "clock"}},
+		"valid":         {now.Add(-day), now.Add(day), nil},
+	} {
+		cert, key := certified(t, c.from, c.until)
+		conf := api.ListenConfig{Addr: "127.0.0.1:0", Cert: cert, Key: key, Log: slog.New(slog.DiscardHandler)}
+		ln, err := api.Listen(t.Context(), conf)
+		if err == nil {
+			_ = ln.Close()
+		}
+		for _, err := range []error{err, conf.Check()} {
+			if (err == nil) != (c.want == nil) {
+				t.Errorf("%s: %v", name, err)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(fmt.Sprint(err), w) {
+					t.Errorf("%s: %v does not say %q", name, err, w)
+				}
+			}
+		}
+	}
+
+	// The clock of the daemon begins four days ago. The certificate is for a week.
+	var behind atomic.Int64
+	behind.Store(int64(4 * day))
+	var log logged
+	cert, key := certified(t, now.Add(-8*day), now.Add(-day))
+	conf := api.ListenConfig{Addr: "127.0.0.1:0", Cert: cert, Key: key, Log: slog.New(slog.NewTextHandler(&log, nil))}.
+		At(func() time.Time { return time.Now().Add(-time.Duration(behind.Load())) })
+	ln, err := api.Listen(t.Context(), conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveOn(t, handler(t, newFake(t)), ln)
+	ask := func(fingerprint string) error {
+		cl, err := client.New(client.Config{API: ln.URL, Token: token, Fingerprint: fingerprint})
+		if err == nil {
+			_, err = cl.Version(t.Context())
+		}
+		return err
+	}
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(patience); !ok(); time.Sleep(100 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("never: %s; the log: %s", what, &log.b)
+			}
+			_ = ask(ln.Fingerprint) // it looks at the files while clients connect
+		}
+	}
+	if err := ask(ln.Fingerprint); err != nil || log.count("expires soon") != 0 {
+		t.Errorf("three days before its end: %v; the log: %s", err, &log.b)
+	}
+	behind.Store(int64(2 * day))
+	until("a day before its end the log says so", func() bool { return log.count("expires soon") == 1 })
+	for _, says := range []string{"expired", "--api-cert", "nothing was sent"} {
+		if err := ask(""); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("a client without the fingerprint: %v: want %q", err, says)
+		}
+	}
+	if err := ask(ln.Fingerprint); err != nil {
+		t.Errorf("a client with the fingerprint: %v", err)
+	}
+	behind.Store(0)
+	until("the log says that it has expired", func() bool { return log.count("has expired: clients that do not know its fingerprint refuse it") == 1 })
+	renew := func(from, until time.Time) {
+		c, k := certified(t, from, until)
+		if err := errors.Join(os.Rename(k, key), os.Rename(c, cert)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	renew(now.Add(day), now.Add(30*day))
+	until("the log says that the next is not yet valid", func() bool { return log.count("cannot be used") > 0 && log.count("is valid from") > 0 })
+	renew(now.Add(-2*day), now.Add(-time.Hour))
+	until("the log says that the next has expired", func() bool { return log.count("expired at") > 0 })
+	if err := ask(ln.Fingerprint); err != nil || log.count("another certificate") > 0 {
+		t.Errorf("the API has another certificate: %v", err)
+	}
+	renew(now.Add(-day), now.Add(30*day))
+	until("a good one is taken", func() bool { return log.count("another certificate") == 1 })
+	if n := log.count("has expired: "); n != 1 {
+		t.Errorf("the log says %d times that it has expired", n)
 	}
 }

@@ -138,6 +138,7 @@ func (b *bench) Run(ctx context.Context, w model.WorkItem, say cluster.Say) (str
 		return "", err
 	}
 	tally := run.NewTally()
+	say.Cuts(tally.InForce)
 	err := b.r.record(ctx, w, say.Doing, say.Watch, tally)
 	if _, serr := os.Lstat(dir); serr != nil {
 		return "", errors.Join(err, serr)

@@ -58,6 +58,11 @@ func (s *Service) createCampaign(spec model.CampaignSpec, schedule string) (mode
 	}
 	c := model.Campaign{ID: s.newID(), Schedule: schedule, Spec: spec, State: model.CampaignQueued, Created: time.Now()}
 	c.Planned, c.Waits = spec.Runs, c.Created
+	if spec.Scenario != nil && spec.Replay == "" {
+		if p, err := planned(spec.Scenario.Steps, t, spec.Args); err == nil {
+			c.Warnings = p.late()
+		}
+	}
 	if spec.Replay == "" && spec.Scenario == nil && spec.Script == nil {
 		c.Planned += spec.Clean
 	}

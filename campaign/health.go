@@ -23,9 +23,12 @@ func (s *Service) State() model.ServiceState {
 		st.FreeBytes = r.bytes
 	}
 	if s.hub != nil {
-		st.Runners = map[model.RunnerState]int{}
+		st.Runners, st.InForce = map[model.RunnerState]int{}, map[model.Shape]int{}
 		for _, r := range s.hub.Runners() {
 			st.Runners[r.State]++
+			for shape, n := range r.InForce {
+				st.InForce[shape] += n
+			}
 		}
 	}
 	s.mu.Lock()

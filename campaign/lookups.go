@@ -324,6 +324,11 @@ func (s *Service) Invariants(ctx context.Context, target string) ([]model.Target
 	return s.store.ListInvariants(target)
 }
 
+// Invariant finds one; target "" stands for the only target that has one of this id.
+func (s *Service) Invariant(ctx context.Context, target, id string) (model.TargetInvariant, error) {
+	return s.store.GetInvariant(target, id)
+}
+
 // SetInvariant pins or drops an invariant, or leaves it to the miner again.
 func (s *Service) SetInvariant(ctx context.Context, target, id string, st model.InvariantStatus) (model.TargetInvariant, error) {
 	inv, err := s.store.SetInvariantStatus(target, id, st)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // shownFindings is how many findings are shown again after a restart, the last ones. All are
@@ -34,5 +35,30 @@ func (s *Service) restoreMetrics() error {
 	if err == nil && len(cuts) > 0 {
 		s.metrics.LastCut(cuts[0].From)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.restoreMap()
+}
+
+// restoreMap counts the map of the last campaign that has runs. While that one goes on it has no
+// file, and its next run counts the map.
+func (s *Service) restoreMap() error {
+	rows, err := all(func(c string) ([]model.Campaign, string, error) {
+		return s.store.ListCampaigns(model.CampaignFilter{}, page, c)
+	})
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(rows, func(c model.Campaign) bool { return c.Done > 0 && c.Spec.Replay == "" })
+	if i < 0 {
+		return nil
+	}
+	var m model.PartitionMap
+	err = rundir.ReadJSON(s.mapFile(rows[i].ID), &m)
+	if err != nil { // it goes on, or its map could not be written
+		return nil
+	}
+	s.mapCount = m.Count()
+	return nil
 }

@@ -1,13 +1,17 @@
 package campaign
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"netsplit/internal/storetest"
 	"netsplit/model"
+	"netsplit/record/rundir"
 )
 
 // logged keeps what metrics are told of before.
@@ -33,7 +37,16 @@ func (m *logged) SwitchConnected(model.DatapathID, bool) {}
 // and when the last cut was.
 func TestMetricsHaveWhatTheStoreHas(t *testing.T) {
 	m := &logged{runs: map[string]int{}}
-	s := &Service{store: storetest.New(t), metrics: m}
+	s := &Service{store: storetest.New(t), metrics: m, cfg: Config{RunsDir: t.TempDir()}}
+	cells := []model.MapCell{{Type: "a"}, {Type: "b", Outcomes: []model.MapOutcome{{Kind: model.MetCut, Passed: 2}}}, {Type: "c", Outcomes: []model.MapOutcome{{Kind: model.MetCut, Passed: 1}, {Kind: model.MetCrash, Failed: 1}}}}
+	for _, c := range []model.Campaign{{ID: "c-1", Done: 5}, {ID: "c-2", Done: 1, Spec: model.CampaignSpec{Replay: "c-1-r0001"}}, {ID: "c-3"}} {
+		if err := s.store.PutCampaign(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(s.cfg.RunsDir, "c-1"), 0o700), rundir.WriteJSON(s.mapFile("c-1"), model.PartitionMap{Cells: cells})); err != nil {
+		t.Fatal(err)
+	}
 	began := time.Unix(1e9, 0)
 	for i := range 5 {
 		r := model.RunSummary{RunMeta: model.RunMeta{Campaign: "c-1", Run: fmt.Sprint("r", i), Target: "mine", Started: began.Add(time.Duration(i) * time.Minute)},
@@ -60,6 +73,9 @@ func TestMetricsHaveWhatTheStoreHas(t *testing.T) {
 	}
 	if n := len(m.findings); n != shownFindings || m.before != 3 || m.findings[0] != "f-0003" || m.findings[n-1] != fmt.Sprintf("f-%04d", shownFindings+2) {
 		t.Errorf("%d findings, from %s to %s", n, m.findings[0], m.findings[n-1])
+	}
+	if want := (model.MapCount{Never: 1, Met: 1, Failed: 1}); s.State().Map != want {
+		t.Errorf("the map has %+v, want %+v", s.State().Map, want)
 	}
 	if want := began.Add(3*time.Minute + time.Second); !m.lastCut.Equal(want) {
 		t.Errorf("the last cut was at %v, want %v", m.lastCut, want)

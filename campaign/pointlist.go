@@ -13,8 +13,8 @@ import (
 	"netsplit/record/rundir"
 )
 
-// Points says which single faults a search could make, by the recorded clean runs of a campaign,
-// and which of them the policies of a query keep. One client at a time is answered.
+// Points says which faults a search could make, by the recorded runs of a campaign, and which of
+// them the policies of a query keep. One client at a time is answered.
 func (s *Service) Points(ctx context.Context, campaign string, q model.PointsQuery) (out model.FaultPoints, err error) {
 	if _, err := s.getCampaign(campaign); err != nil {
 		return out, err
@@ -23,7 +23,7 @@ func (s *Service) Points(ctx context.Context, campaign string, q model.PointsQue
 		return out, err
 	}
 	defer s.querying.Unlock()
-	p, err := judge.CleanProfiles([]string{filepath.Join(s.cfg.RunsDir, campaign)}, q.Keys)
+	p, err := judge.CleanProfiles([]string{filepath.Join(s.cfg.RunsDir, campaign)}, judge.AskedSetup{}, q.Keys)
 	if err != nil {
 		return out, noCleanRun(campaign, err)
 	}

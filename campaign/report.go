@@ -2,7 +2,9 @@ package campaign
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"netsplit/explorer/report"
+	"netsplit/internal/regular"
 	"netsplit/model"
 	"netsplit/record/rundir"
 )
@@ -62,6 +65,31 @@ func (s *Service) reportCampaign(j *job, end bool) error {
 	err = rundir.WriteFile(filepath.Join(s.cfg.RunsDir, j.c.ID, rundir.ReportFile), func(w io.Writer) error { return report.Campaign(w, in) })
 	b.reported, b.took = time.Now(), time.Since(began)
 	return err
+}
+
+// CampaignReport opens the report of a campaign; of one under way it says how far the
+// campaign was when a run ended.
+func (s *Service) CampaignReport(ctx context.Context, id string) (*os.File, error) {
+	c, err := s.getCampaign(id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := regular.Open(s.cfg.RunsDir, filepath.Join(c.ID, rundir.ReportFile))
+	switch {
+	case errors.Is(err, regular.Err):
+		return nil, fmt.Errorf("%w: the report of campaign %s is not opened: %w; netsplit does not write such a file, so somebody changed it", model.ErrConflict, id, err)
+	case !errors.Is(err, fs.ErrNotExist):
+		return f, err
+	case c.State == model.CampaignQueued || c.State == model.CampaignRunning || c.State == model.CampaignPaused:
+		return nil, fmt.Errorf("%w: campaign %s has no report yet: the end of its next run writes it", model.ErrNotFound, id)
+	}
+	switch runs, _, err := s.store.ListRuns(model.RunFilter{Campaign: id}, 1, ""); {
+	case err != nil:
+		return nil, err
+	case len(runs) == 0:
+		return nil, fmt.Errorf("%w: campaign %s has no report: it ended before its first run", model.ErrNotFound, id)
+	}
+	return nil, fmt.Errorf("%w: the report of campaign %s is not there: somebody deleted it, or it could not be written (see the log); to have it written, judge a run of the campaign again", model.ErrNotFound, id)
 }
 
 // reportInput is what the books and the campaign give to its report; no books: none is

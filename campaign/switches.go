@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"netsplit/controller"
 	"netsplit/controller/of13"
 	"netsplit/flowrules"
 	"netsplit/model"
@@ -17,8 +18,8 @@ import (
 const lookLimit = 3 * time.Second
 
 // Switches lists the switches that are connected, and those of the testbed
-// that are not, by datapath id.
-func (s *Service) Switches(ctx context.Context) ([]model.SwitchStatus, error) {
+// that are not, by datapath id; whole: with what they say of themselves, their ports and rules.
+func (s *Service) Switches(ctx context.Context, whole bool) ([]model.SwitchStatus, error) {
 	var out []model.SwitchStatus
 	hosts, err := s.Hosts(ctx)
 	if err != nil {
@@ -39,25 +40,34 @@ func (s *Service) Switches(ctx context.Context) ([]model.SwitchStatus, error) {
 		s.mu.Lock()
 		st.Since = s.switches[id]
 		s.mu.Unlock()
-		if err := s.describe(ctx, &st, hosts); err != nil {
-			s.log.Warn("a switch did not describe itself", "switch", id, "err", err)
+		if sw := s.ctrl.Switch(id); sw != nil {
+			st.Connected, st.Address, st.Role = true, sw.Addr(), strings.ToLower(sw.Role().String())
+			if s.outside != nil && slices.Contains(s.outside.Testbed.Switches(), id) {
+				st.Cuts = testbed.CutBy(s.outside.Meters(id))
+			}
+			if st.Role == "slave" {
+				st.Reason = "another controller is its master: netsplit neither cuts nor heals there"
+			}
+			if whole {
+				if err := describe(ctx, sw, &st, hosts); err != nil {
+					s.log.Warn("a switch did not describe itself", "switch", id, "err", err)
+				}
+			}
+		} else {
+			st.Reason = "its session has ended; a switch connects again by itself, to " + s.ControllerAddr()
+			if st.Since.IsZero() {
+				st.Reason = "it has not connected since the daemon started: point it at " + s.ControllerAddr()
+			}
 		}
 		out = append(out, st)
 	}
 	return out, nil
 }
 
-func (s *Service) describe(ctx context.Context, st *model.SwitchStatus, hosts []model.TestbedHost) error {
-	sw := s.ctrl.Switch(st.Datapath)
-	if sw == nil {
-		return nil
-	}
+// describe asks a switch for its description, ports and rules.
+func describe(ctx context.Context, sw *controller.Switch, st *model.SwitchStatus, hosts []model.TestbedHost) error {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	st.Connected, st.Address, st.Role = true, sw.Addr(), strings.ToLower(sw.Role().String())
-	if s.outside != nil && slices.ContainsFunc(s.outside.Testbed.Hosts, func(h model.TestbedHost) bool { return h.Datapath == st.Datapath }) {
-		st.Cuts = testbed.CutBy(s.outside.Meters(st.Datapath))
-	}
 	desc, err := sw.Desc(ctx)
 	if err != nil {
 		return err

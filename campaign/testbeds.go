@@ -178,6 +178,13 @@ func (s *Service) otherPort(id model.DatapathID, port model.Port, err error) {
 // switchLimit is how long a lab's switch may take to connect.
 const switchLimit = 15 * time.Second
 
+// label gives the hosts of a lab the labels of the target.
+func label(lab *model.Testbed, t *model.Target) {
+	for i, h := range lab.Hosts {
+		lab.Hosts[i].Labels = t.Labels[h.Name]
+	}
+}
+
 func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gate model.Gate) (*testbed.Testbed, error) {
 	hosts := append(append([]model.NodeID{}, t.Nodes...), t.Clients...)
 	l, err := lab.Up(ctx, lab.Spec{Name: name, Hosts: hosts, Controller: "tcp:" + s.ControllerAddr(), Ports: sut.Ports(t), Owner: os.Getpid()})
@@ -186,6 +193,7 @@ func (s *Service) makeLab(ctx context.Context, name string, t *model.Target, gat
 	}
 	c := s.testbedConfig(gate)
 	c.Testbed, c.Lab = l.Testbed(), l
+	label(&c.Testbed, t)
 	b, err := testbed.Open(ctx, c)
 	if err != nil {
 		return nil, err

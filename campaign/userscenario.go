@@ -42,6 +42,9 @@ func (s *Service) userScenario(spec model.CampaignSpec, t *model.Target) (*model
 		}
 		sc.Steps = append(sc.Steps, st)
 	}
+	if _, err := planned(sc.Steps, t, spec.Args); err != nil {
+		return nil, fmt.Errorf("%w: scenario: %w", model.ErrInvalid, err)
+	}
 	return &sc, nil
 }
 
@@ -69,7 +72,12 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 		}
 	}
 	for _, m := range st.Matches() {
-		if err := sut.Ends(m, hosts, roles); err != nil {
+		if err := errors.Join(sut.Ends(m, hosts, roles), sut.Gives(t, m.Type)); err != nil {
+			return err
+		}
+	}
+	if c := st.Until.Class; c != nil {
+		if err := sut.Gives(t, c.Type); err != nil {
 			return err
 		}
 	}
@@ -117,7 +125,7 @@ func (s *Service) userStep(st *model.Step, place int, spec model.CampaignSpec, t
 	if len(st.Do.Roles) > 0 && !slices.Contains([]model.Shape{model.Complete, model.Isolated, model.Partial, model.Simplex, model.Bridge}, p.Shape) {
 		return fmt.Errorf("%s has no place for a role: use isolate, complete, partial, simplex or bridge", p.Shape)
 	}
-	p, err := flowrules.Resolve(p, s.where(model.WithRoles(hosts, st.Do.Roles)))
+	p, err := flowrules.Resolve(p, s.where(t, model.WithRoles(hosts, st.Do.Roles)))
 	if err != nil {
 		return err
 	}
@@ -178,11 +186,11 @@ func complete(inv *model.Invariant, t *model.Target) error {
 	return nil
 }
 
-// where is what a partition of a scenario needs to know: the target's hosts, and
-// what labels they have, if they are somebody's. Nobody can be asked for a role
+// where is what a partition of a scenario needs to know: the target's hosts, and what labels
+// they have, by the testbed file or, in a lab, by the target file. Nobody can be asked for a role
 // before there is a run.
-func (s *Service) where(hosts []model.NodeID) flowrules.Where {
-	w := flowrules.Where{Hosts: hosts}
+func (s *Service) where(t *model.Target, hosts []model.NodeID) flowrules.Where {
+	w := flowrules.Where{Hosts: hosts, Labels: t.Labels}
 	if s.cfg.Testbed != nil {
 		w.Labels = flowrules.WhereOn(s.cfg.Testbed, nil).Labels
 	}

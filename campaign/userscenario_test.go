@@ -15,7 +15,7 @@ import (
 // ringTarget has four nodes and a client.
 func ringTarget() *model.Target {
 	return &model.Target{Name: "mine", Nodes: []model.NodeID{"n1", "n2", "n3", "n4"}, Clients: []model.NodeID{"c1"},
-		Variables: []model.Variable{{Name: "leader", Kind: "leader"}}}
+		Protocols: []model.Protocol{{Port: 7000, Transport: "tcp", Dissector: "text"}}, Variables: []model.Variable{{Name: "leader", Kind: "leader"}}}
 }
 
 // A scenario's partition is given as one by hand is: what its shape says goes
@@ -31,6 +31,7 @@ func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
 		p       model.Partition
 		healAt  *model.Class
 		s       *Service
+		labels  map[model.NodeID]map[string]string // of the target
 		groups  [][]model.NodeID
 		isolate model.NodeID
 		refused string
@@ -42,6 +43,7 @@ func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
 		{name: "heals at a message from the other side", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{"n1", "n2"}, {"n3"}}}, healAt: heal("n3", "n2"),
 			groups: [][]model.NodeID{{"n1", "n2"}, {"n3"}}, isolate: "n2"},
 		{name: "a split", s: labelled, p: model.Partition{Shape: model.Split, Label: "rack"}, groups: [][]model.NodeID{{"n1", "n2"}, {"n3"}}},
+		{name: "a split of a lab", labels: map[model.NodeID]map[string]string{"n1": {"rack": "a"}, "n2": {"rack": "b"}, "n4": {"rack": "b"}}, p: model.Partition{Shape: model.Split, Label: "rack"}, groups: [][]model.NodeID{{"n1"}, {"n2", "n4"}}},
 		{name: "a group of none", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{}}}, healAt: heal("n1", "n2"), refused: "two groups of hosts"},
 		{name: "two groups of none", p: model.Partition{Shape: model.Partial, Groups: [][]model.NodeID{{}, {}}}, healAt: heal("n1", "n2"), refused: "group 1 is empty"},
 		{name: "no groups", p: model.Partition{Shape: model.Partial}, healAt: heal("n1", "n2"), refused: "two groups of hosts"},
@@ -53,7 +55,9 @@ func TestAPartitionOfAScenarioIsResolved(t *testing.T) {
 			c.s = s
 		}
 		sc := onecut.Scenario{Strategy: model.StrategyCoFI, Partition: c.p, Invariant: &inv, State: &model.State{A: "n1", B: "n2"}, HealAt: c.healAt, Never: c.healAt == nil}.Model()
-		got, err := c.s.userScenario(model.CampaignSpec{Scenario: &sc}, ringTarget())
+		target := ringTarget()
+		target.Labels = c.labels
+		got, err := c.s.userScenario(model.CampaignSpec{Scenario: &sc}, target)
 		if c.refused != "" {
 			if !errors.Is(err, model.ErrInvalid) || !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("%s: %v, want %q", c.name, err, c.refused)
@@ -91,7 +95,7 @@ func TestAFaultOfAScenarioNamesRoles(t *testing.T) {
 		"a disk":            {model.Fault{Disk: &model.DiskFault{Kind: model.DiskFull, Host: "leader"}}, model.Trigger{}, "[leader]"},
 		"no such server":    {model.Fault{Disk: &model.DiskFault{Kind: model.DiskFull, Host: "leader", Process: "x"}}, model.Trigger{}, "no such server"},
 		"an operation":      {model.Fault{Disk: &model.DiskFault{Kind: model.DiskEIO, Host: "leader"}}, model.Trigger{File: &model.FileTrigger{Op: model.FileWrite, Host: "n1"}}, "is of the operation of when"},
-		"a sender":          {model.Fault{Isolate: "sender"}, model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "A"}}}, "[[sender] [n1 n2 n3 n4]] [sender]"},
+		"a sender":          {model.Fault{Isolate: "sender"}, model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "text A"}}}, "[[sender] [n1 n2 n3 n4]] [sender]"},
 		"a file host":       {model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "file-host"}}, model.Trigger{File: &model.FileTrigger{}}, "[file-host]"},
 		"of no operation":   {model.Fault{Isolate: "file-host"}, model.Trigger{}, "file-host is the host of the file operation"},
 		"of no message":     {model.Fault{Isolate: "sender"}, model.Trigger{}, "sender and receiver are the ends of the message"},

@@ -147,7 +147,7 @@ func byRole(p model.Partition, w Where) (model.Partition, error) {
 	for _, g := range p.Groups {
 		for _, h := range g {
 			if !slices.Contains(w.Hosts, h) {
-				return p, fmt.Errorf("partition: no host %q in the testbed: it has %v", h, w.Hosts)
+				return p, fmt.Errorf("partition: no host %q in the testbed: it has %s", h, model.SomeHosts(w.Hosts))
 			}
 		}
 	}
@@ -204,9 +204,15 @@ func byRole(p model.Partition, w Where) (model.Partition, error) {
 
 // without lists the hosts that are in none of the groups.
 func without(hosts []model.NodeID, groups ...[]model.NodeID) []model.NodeID {
+	in := map[model.NodeID]bool{}
+	for _, g := range groups {
+		for _, h := range g {
+			in[h] = true
+		}
+	}
 	var out []model.NodeID
 	for _, h := range hosts {
-		if !slices.ContainsFunc(groups, func(g []model.NodeID) bool { return slices.Contains(g, h) }) {
+		if !in[h] {
 			out = append(out, h)
 		}
 	}

@@ -3,8 +3,10 @@ package flowrules_test
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"netsplit/flowrules"
 	"netsplit/model"
@@ -129,5 +131,37 @@ func TestResolveSaysWhatIsWrong(t *testing.T) {
 	}
 	if _, err := flowrules.Resolve(model.Partition{Shape: model.LeaderIn, Groups: groups("n9")}, early); err == nil || errors.Is(err, flowrules.ErrRoleUnknown) {
 		t.Errorf("a host that is not there, without anybody to ask: %v", err)
+	}
+}
+
+// TestCrowd: of as many hosts as a testbed may have one is cut off; what would take millions of
+// rules is refused before they are made.
+func TestCrowd(t *testing.T) {
+	w := flowrules.Where{Labels: map[model.NodeID]map[string]string{}}
+	in := flowrules.Input{Lab: 1, HardTimeout: 5 * time.Second}
+	for i := range model.MaxHosts {
+		h := model.NodeID(fmt.Sprintf("h%05d", i))
+		w.Hosts, w.Labels[h] = append(w.Hosts, h), map[string]string{"rack": fmt.Sprint(i % 2)}
+		in.Hosts = append(in.Hosts, flowrules.Host{Name: h, Port: uint32(i + 1), MAC: flowrules.MAC{2, 0, 0, 0, byte(i >> 8), byte(i)}, IP: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)})})
+	}
+	for name, p := range map[string]model.Partition{
+		"ring": {Shape: model.Ring}, "split": {Shape: model.Split, Label: "rack"}, "bridge": {Shape: model.Bridge, Groups: [][]model.NodeID{{"h00000"}}},
+		"isolate": {Shape: model.Isolated, Groups: [][]model.NodeID{w.Hosts[:100]}}, "simplex": {Shape: model.Simplex, Groups: [][]model.NodeID{w.Hosts[:1000], w.Hosts[1000:]}},
+	} {
+		if _, err := flowrules.Resolve(p, w); err == nil || !strings.Contains(err.Error(), "and the most is 200000") || len(err.Error()) > 500 {
+			t.Errorf("%s: %.500v", name, err)
+		}
+	}
+	if _, err := flowrules.Resolve(model.Partition{Shape: model.Isolated, Groups: [][]model.NodeID{{"none"}}}, w); err == nil || !strings.Contains(err.Error(), "and 1980 more") || len(err.Error()) > 500 {
+		t.Errorf("a host that is not there: %.500v", err)
+	}
+	p, err := flowrules.Resolve(model.Partition{Shape: model.Isolated, Groups: [][]model.NodeID{{"h00000"}}}, w)
+	if err != nil || len(p.Links()) != 2*1999 {
+		t.Fatalf("%d links, %v", len(p.Links()), err)
+	}
+	in.Partitions = []flowrules.Desired{{ID: 1, Partition: p}}
+	plan, err := flowrules.Compile(in)
+	if err != nil || len(plan.Rules) < 2*1999 || len(plan.Rules) > 10*1999 {
+		t.Errorf("%d rules, %v", len(plan.Rules), err)
 	}
 }

@@ -17,7 +17,8 @@ const (
 	DiskShort  DiskFaultKind = "short"  // only the first bytes of the write are written
 	DiskENOSPC DiskFaultKind = "enospc" // it ends with ENOSPC and does nothing
 	DiskFull   DiskFaultKind = "full"   // what needs room ends with ENOSPC
-	DiskGone   DiskFaultKind = "gone"   // every operation ends with EIO
+	// Every operation ends with EIO. Reads and opens for reading are none (FileOperation) and succeed.
+	DiskGone DiskFaultKind = "gone"
 	// The servers are killed, then their files are damaged. They start again as the step ends.
 	DiskCorrupt  DiskFaultKind = "corrupt"   // bytes of a file change
 	DiskTorn     DiskFaultKind = "torn"      // the end of a file is gone

@@ -14,10 +14,19 @@ type LiveState struct {
 	Nodes   []NodeID
 	Clients []NodeID
 	Cuts    []LiveCut
+	// Steps are those of the scenario, and of a script those that have begun.
+	Steps []LiveStep
 	// Events are the newest ones, in their order, and Last is the number of the last event so
 	// far.
 	Events []LiveEvent
 	Last   uint64
+}
+
+// LiveStep is a step of the scenario, as a run plays it, with how it went so far. It waits if it
+// has neither By nor Lacked.
+type LiveStep struct {
+	StepResult
+	Text string
 }
 
 // LiveCut is a cut that is not healed.

@@ -168,8 +168,14 @@ func (p Partition) Validate(hosts []NodeID) error {
 	if !slices.Contains([]Shape{Complete, Isolated, Bridge, LeaderIn, LeaderOut}, p.Shape) {
 		return nil
 	}
+	placed := map[NodeID]bool{}
+	for _, g := range p.Groups {
+		for _, h := range g {
+			placed[h] = true
+		}
+	}
 	for _, h := range hosts {
-		if !slices.ContainsFunc(p.Groups, func(g []NodeID) bool { return slices.Contains(g, h) }) {
+		if !placed[h] {
 			return fmt.Errorf("partition: %s must place every host, and %q is in no group: add it, or use partial", p.Shape, h)
 		}
 	}
@@ -194,14 +200,21 @@ func (p Partition) Fits(hosts []NodeID) error {
 	case takes.resolved > 0 && n != takes.resolved:
 		return fmt.Errorf("partition: %s takes %s, not %d", p.Shape, takes.given, n)
 	}
+	if n := p.CountLinks(); n > MaxLinks {
+		return fmt.Errorf("partition: it cuts %d links, and the most is %d: cut fewer hosts off, or name those of each side that use one another (partial)", n, MaxLinks)
+	}
+	known := map[NodeID]bool{}
+	for _, h := range hosts {
+		known[h] = true
+	}
 	in := map[NodeID]int{}
 	for i, g := range p.Groups {
 		if len(g) == 0 {
 			return fmt.Errorf("partition: group %d is empty: name its hosts", i+1)
 		}
 		for _, h := range g {
-			if !slices.Contains(hosts, h) {
-				return fmt.Errorf("partition: no host %q in the testbed: it has %v", h, hosts)
+			if !known[h] {
+				return fmt.Errorf("partition: no host %q in the testbed: it has %s", h, SomeHosts(hosts))
 			}
 			if j, dup := in[h]; dup {
 				return fmt.Errorf("partition: host %q is in group %d and in group %d: a host belongs to one group", h, j+1, i+1)
@@ -240,6 +253,43 @@ func (p Partition) CheckOnly() error {
 	return nil
 }
 
+// MaxLinks is the most directed links that a partition cuts. Each is a rule of a switch or more,
+// and the daemon keeps counters of it.
+const MaxLinks = 200_000
+
+// CountLinks is the length of Links.
+func (p Partition) CountLinks() int {
+	all, within := 0, 0
+	for _, g := range p.Groups {
+		all, within = all+len(g), within+len(g)*len(g)
+	}
+	switch n := len(p.Groups); {
+	case p.Shape == Ring && n == 1:
+		sides, opposite := ringKeeps(all)
+		keeps := 2 * sides
+		if opposite {
+			keeps++
+		}
+		return all * (all - 1 - keeps)
+	case p.Shape == Simplex && n == 2:
+		return len(p.Groups[0]) * len(p.Groups[1])
+	case p.Shape == Bridge && n == 3:
+		return 2 * len(p.Groups[1]) * len(p.Groups[2])
+	}
+	return all*all - within
+}
+
+// maxNamed is how many hosts an error names.
+const maxNamed = 20
+
+// SomeHosts lists hosts for an error: the first ones, and how many more there are.
+func SomeHosts(hosts []NodeID) string {
+	if len(hosts) <= maxNamed {
+		return fmt.Sprint(hosts)
+	}
+	return fmt.Sprintf("%v and %d more", hosts[:maxNamed], len(hosts)-maxNamed)
+}
+
 // Links lists the directed links that a resolved partition cuts, sorted.
 func (p Partition) Links() []Link {
 	var out []Link
@@ -263,20 +313,25 @@ func (p Partition) Links() []Link {
 	return out
 }
 
-// ringLinks cuts every pair that are no neighbours. Each host keeps as many on
-// either side as a majority takes, itself included; where that is an odd number
-// the host opposite makes it up, or one more on each side if there is none.
-func ringLinks(ring []NodeID) []Link {
-	n := len(ring)
+// ringKeeps says how many neighbours a host of a ring keeps on either side, and whether it keeps the
+// host opposite: as many as a majority takes, itself included. Where that is an odd number the host
+// opposite makes it up, or one more on each side if there is none.
+func ringKeeps(n int) (sides int, opposite bool) {
 	degree := n / 2 // a majority is n/2+1, itself included
-	sides, opposite := degree/2, false
+	sides = degree / 2
 	if degree%2 == 1 {
 		if n%2 == 0 {
-			opposite = true
-		} else {
-			sides++
+			return sides, true
 		}
+		sides++
 	}
+	return sides, false
+}
+
+// ringLinks cuts every pair that are no neighbours.
+func ringLinks(ring []NodeID) []Link {
+	n := len(ring)
+	sides, opposite := ringKeeps(n)
 	var out []Link
 	for i := range n {
 		for j := range n {

@@ -105,3 +105,34 @@ func TestParseTraffic(t *testing.T) {
 		}
 	}
 }
+
+// TestCountLinks: it is the number of Links, for whatever a shape takes.
+func TestCountLinks(t *testing.T) {
+	group := func(from, n int) (out []model.NodeID) {
+		for i := range n {
+			out = append(out, model.NodeID(fmt.Sprintf("h%02d", from+i)))
+		}
+		return out
+	}
+	for _, shape := range model.Shapes() {
+		for a := 1; a <= 9; a++ {
+			for b := 0; b <= 3; b++ {
+				for c := 0; c <= 2; c++ {
+					p := model.Partition{Shape: shape, Groups: [][]model.NodeID{group(0, a)}}
+					for i, n := range []int{b, c} {
+						if n > 0 {
+							p.Groups = append(p.Groups, group(20+20*i, n))
+						}
+					}
+					fits := map[model.Shape]int{model.Ring: 1, model.Simplex: 2, model.Bridge: 3}[shape]
+					if fits > 0 && len(p.Groups) != fits {
+						continue
+					}
+					if n := p.CountLinks(); n != len(p.Links()) {
+						t.Errorf("%v: %d links are counted, and there are %d", p, n, len(p.Links()))
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // MetKind is the kind of fault that met a message: MetCut, MetCrash, MetPause, MetDisk, or
 // the kind of a message fault.
 type MetKind string
@@ -49,6 +51,21 @@ type PartitionMap struct {
 	Cells []MapCell `json:"cells"`
 	// LeftOut counts what runs had of further cells, once for each run: there were too many.
 	LeftOut int `json:"leftOut,omitempty"`
+}
+
+// Count counts the cells.
+func (m PartitionMap) Count() (n MapCount) {
+	for _, c := range m.Cells {
+		switch {
+		case len(c.Outcomes) == 0:
+			n.Never++
+		case slices.ContainsFunc(c.Outcomes, func(o MapOutcome) bool { return o.Failed > 0 }):
+			n.Failed++
+		default:
+			n.Met++
+		}
+	}
+	return n
 }
 
 // MapCount counts the cells of a partition map: those that no fault met, those that one met

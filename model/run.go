@@ -429,7 +429,7 @@ type ScriptFile struct {
 // KnownScript is a scripted test that comes with netsplit.
 type KnownScript struct{ Name, Title, Target, Text string }
 
-// WarningKind names a mark of a wrong target file.
+// WarningKind names a mark of a wrong target file, or of a wrong scenario.
 type WarningKind string
 
 // Signs of a wrong target file.
@@ -439,16 +439,18 @@ const (
 	WarnHalf  WarningKind = "half"  // a finding shows in half of the fault runs or more
 	// WarnUnjudged: for one reason, a third of the fault runs or more could not be judged.
 	WarnUnjudged WarningKind = "unjudged"
+	// WarnLate: a step of a user's scenario begins only if the workload takes longer than it should.
+	WarnLate WarningKind = "late"
 )
 
 // Busy is the CPUWait from which on a missed time limit may be the machine's doing. On two
 // busy processors up to 0.29 was measured, and 0.35 where ten other processes came first.
 const Busy = 0.5
 
-// Warning is a mark of a wrong target file that a search shows.
+// Warning is a mark of a wrong target file that a search shows, or of a step that may not begin.
 type Warning struct {
-	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding occurs without any cut; half: a finding occurs in half of the fault runs or more; unjudged: for one reason, a third of the fault runs or more could not be judged"`
-	About  string      `json:"about" doc:"causeId of the findings, the limits, or the reason"`
+	Kind   WarningKind `json:"kind" doc:"limit: a limit of the target is as long as the longest cut; clean: a finding occurs without any cut; half: a finding occurs in half of the fault runs or more; unjudged: for one reason, a third of the fault runs or more could not be judged; late: a step of the scenario begins only if the workload takes longer than timing.workload"`
+	About  string      `json:"about" doc:"causeId of the findings, the limits, the reason, or the step"`
 	Text   string      `json:"text"`
 	Advice string      `json:"advice" doc:"What to change"`
 }

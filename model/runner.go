@@ -33,8 +33,10 @@ type Runner struct {
 	Reason string      `json:"reason,omitempty"` // why it is unfit or gone
 	// Campaign is what it works for, Slots are the runs that it makes at once, Busy those
 	// under way.
-	Campaign string    `json:"campaign,omitempty"`
-	Slots    int       `json:"slots"`
-	Busy     int       `json:"busy"`
-	Seen     time.Time `json:"seen"` // when the daemon heard of it last
+	Campaign string `json:"campaign,omitempty"`
+	Slots    int    `json:"slots"`
+	Busy     int    `json:"busy"`
+	// InForce counts the partitions in force there, by shape.
+	InForce map[Shape]int `json:"inForce,omitempty"`
+	Seen    time.Time     `json:"seen"` // when the daemon heard of it last
 }

@@ -112,6 +112,8 @@ type SwitchStatus struct {
 	Since     time.Time // of the last change of Connected
 	Address   string    // of the switch's end of the session
 	Role      string    // "master", "equal" or "slave" (OpenFlow 1.3 §6.3.4); "" when not connected
+	// Reason says why it has no session, or what is wrong with one that has; "" if nothing is.
+	Reason string
 	// Hardware and Software as in OFPMP_DESC (OpenFlow 1.3 §7.3.5.1).
 	Hardware, Software string
 	// Cuts says in words what manual partitions cut by there, and why if by
@@ -160,6 +162,8 @@ type ServiceState struct {
 	Map MapCount
 	// Runners counts the runners that have joined, by state; nil where the daemon makes the runs.
 	Runners map[RunnerState]int
+	// InForce counts the partitions in force at runners when they were heard of last, by shape.
+	InForce map[Shape]int
 }
 
 // HealthCheck is one part of Health.

@@ -166,8 +166,11 @@ func (s *Step) Matches() (out []*MessageMatch) {
 }
 
 // Timed says whether the trigger is a time and nothing else.
-func (t *Trigger) Timed() bool {
-	return t.State == nil && t.Message == nil && t.Role == nil && t.Class == nil && t.Unseen == nil && t.File == nil && (t.At > 0 || t.After > 0)
+func (t *Trigger) Timed() bool { return t.OnlyTimes() && (t.At > 0 || t.After > 0) }
+
+// OnlyTimes says whether the trigger waits for times alone, or for nothing.
+func (t *Trigger) OnlyTimes() bool {
+	return t.State == nil && t.Message == nil && t.Role == nil && t.Class == nil && t.Unseen == nil && t.File == nil
 }
 
 // String is the trigger in words; "" where nothing is set.

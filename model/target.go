@@ -28,6 +28,9 @@ type Target struct {
 	// Hosts that run workloads.
 	// Example: [c1]
 	Clients []NodeID `yaml:"clients,flow"`
+	// What hosts of a lab have in common with others, for partitions by label. A testbed file has labels of its own.
+	// Example: {n1: {rack: a}, n2: {rack: b}}
+	Labels map[NodeID]map[string]string `yaml:"labels,omitempty,flow"`
 	// Settings that a campaign may change (`--set rate=200`). Templates read `.Args.NAME`.
 	Args map[string]TargetArg `yaml:"args,omitempty"`
 	// What netsplit fetches to run the target, by release. Without it, `needs` names all.

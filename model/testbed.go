@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// MaxHosts is the most hosts of a testbed: rules for a switch take time with the square of them.
+const MaxHosts = 2000
+
 // Testbed is one or several OpenFlow 1.3 switches and the hosts on their ports. The lab writes such a
 // file; one written by hand makes netsplit drive other switches, or hosts without a switch.
 type Testbed struct {

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds the Debian package of the programs in a folder (the first argument, as "make build"
-# leaves it in bin) and prints its path, in the folder that is the second argument. Needs
-# neither root nor a network. MAINTAINER is who stands behind the package.
+# leaves it in bin) and prints its path, in the folder that is the second argument. Needs the
+# modules that they were built from, and neither root nor a network. MAINTAINER is who stands
+# behind the package.
 set -euo pipefail
 bin=$(realpath "${1:?folder of the programs}")
 out=$(realpath "${2:?folder of the package}")
 cd "$(dirname "$0")/.."
+go=${GO:-go}
 umask 022
 
 version=$("$bin/netsplit" --version) # netsplit version COMMIT
@@ -57,8 +59,24 @@ netsplit ($version) unstable; urgency=medium
  -- $maintainer  $(date -u -R -d "@$epoch")
 EOF
 
+# The licences of what others wrote and the programs contain ask for a copy of them.
+cache=$($go env GOMODCACHE)
+{
+	echo "Go: its runtime and standard library"
+	cat "$($go env GOROOT)/LICENSE"
+	for program in "$tree/$lib"/*; do $go version -m "$program"; done | awk '$1 == "dep" && $2 != "netsplit" { print $2 "@" $3 }' | sort -u | while read -r module; do
+		folder=$cache/$(sed 's/[A-Z]/!\L&/g' <<<"$module")
+		licences=$(find "$folder" -type f -iregex '.*/\(licen[cs]e\|copying\|notice\|patents\)[^/]*' -not -iname '*.go' | sort)
+		[ -n "$licences" ] || { echo "deb.sh: $module has no licence in $folder" >&2 && exit 1; }
+		while read -r file; do
+			printf '\n%s: %s\n\n' "$module" "${file#"$folder"/}"
+			cat "$file"
+		done <<<"$licences"
+	done
+} >"$doc/modules.txt"
+
 chmod -R a+rX,go-w "$tree"
-find "$tree/usr/share/man" "$doc/changelog" -type f -exec gzip -9n {} +
+find "$tree/usr/share/man" "$doc/changelog" "$doc/modules.txt" -type f -exec gzip -9n {} +
 
 libc=libc6
 newest=$(for f in "$tree/$lib"/*; do objdump -T "$f" 2>/dev/null || true; done | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every test. Those that use labs wait much of the time: two packages at once, and two
 # tests of each, in namespaces of their own (internal/labtest). Those that need no lab run
-# beside them, and give way.
+# beside them, and give way: a browser has dozens of threads that run at once.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -19,9 +19,9 @@ mapfile -t parts < <(scripts/packages.sh parts)
 
 beside() {
 	local failed=0
-	nice $go test -C deploy/clients -vet=off -count=1 -timeout 10m -p 1 -parallel 1 ./... || failed=1
-	nice $go test -vet=off -count=1 -timeout 15m -p 1 "${pure[@]}" || failed=1
-	nice $go test -C e2e/research -vet=off -count=1 -p 1 ./... || failed=1
+	nice -n 19 $go test -C deploy/clients -vet=off -count=1 -timeout 10m -p 1 -parallel 1 ./... || failed=1
+	nice -n 19 $go test -vet=off -count=1 -timeout 15m -p 1 "${pure[@]}" || failed=1
+	nice -n 19 $go test -C e2e/research -vet=off -count=1 -p 1 ./... || failed=1
 	return $failed
 }
 beside >"$dir/beside" 2>&1 &

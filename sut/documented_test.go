@@ -77,3 +77,56 @@ func TestTheExampleOfTheTutorialIsATarget(t *testing.T) {
 		t.Errorf("the tutorial shows %d pieces of it", len(blocks))
 	}
 }
+
+// TestTheTableOfSystems names every target that comes with netsplit, all its releases with its
+// default, workloads that it has, and every finding.
+func TestTheTableOfSystems(t *testing.T) {
+	table := page(t, "docs", "systems.md")
+	folders, err := filepath.Glob("../deploy/targets/*/" + FileName)
+	if err != nil || len(folders) < 10 {
+		t.Fatalf("%q, %v", folders, err)
+	}
+	for _, file := range folders {
+		name := filepath.Base(filepath.Dir(file))
+		tg, _, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := ""
+		for line := range strings.Lines(table) {
+			if cells := strings.Split(line, " | "); len(cells) == 4 && strings.Contains(cells[0], "`"+name+"`") {
+				row = line
+			}
+		}
+		want := []string{"Debian's"}
+		if tg.Software != nil {
+			want = nil
+			for _, v := range tg.Software.Versions {
+				switch v {
+				case "debian":
+					v = "Debian's"
+				case tg.Software.Default:
+					v = "**" + v + "**"
+				}
+				want = append(want, v)
+			}
+		}
+		if releases := strings.Join(want, ", "); !strings.Contains(row, " | "+releases+" | ") {
+			t.Errorf("%s has %s: %s", name, releases, row)
+		}
+		if w, has := tg.Args["workload"]; has {
+			if !strings.Contains(row, "**`"+w.Default+"`**") && !strings.Contains(row, "`"+w.Default+"` (default of `"+name+"`)") {
+				t.Errorf("the default of %s is %s: %s", name, w.Default, row)
+			}
+		}
+	}
+	findings, err := filepath.Glob("../docs/findings/*.md")
+	if err != nil || len(findings) < 10 {
+		t.Fatalf("%q, %v", findings, err)
+	}
+	for _, f := range findings {
+		if link := "(findings/" + filepath.Base(f) + ")"; !strings.Contains(table, link) {
+			t.Errorf("no %s", link)
+		}
+	}
+}

@@ -3,7 +3,9 @@ package sut
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"netsplit/inference/classify"
 	"netsplit/model"
 )
 
@@ -27,4 +29,13 @@ func Ends(m *model.MessageMatch, hosts []model.NodeID, roles []string) error {
 		}
 	}
 	return nil
+}
+
+// Gives says why no message of a target can have a type of this pattern, in which * is any text;
+// nil: one may.
+func Gives(t *model.Target, pattern string) error {
+	if classify.CanGive(t.Protocols, pattern) {
+		return nil
+	}
+	return fmt.Errorf("no message of target %s has a type like %q: its readers give types that begin with %s", t.Name, pattern, strings.Join(classify.Begins(t.Protocols), ", "))
 }

@@ -87,13 +87,15 @@ func TestLoadFindsBuiltinFileAndDirectory(t *testing.T) {
 
 // Every target file of the repository is valid.
 func TestTargetsOfTheRepositoryLoad(t *testing.T) {
-	files, err := filepath.Glob("../*/targets/*/" + FileName)
-	if err != nil || len(files) < 2 {
-		t.Fatalf("found %v, %v", files, err)
-	}
-	for _, f := range files {
-		if _, _, err := Load(f); err != nil {
-			t.Error(err)
+	for _, pattern := range []string{"../*/targets/*/" + FileName, "../e2e/research/fate/hdfs-*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) < 2 {
+			t.Fatalf("%s: found %v, %v", pattern, files, err)
+		}
+		for _, f := range files {
+			if _, _, err := Load(f); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }
@@ -157,7 +159,7 @@ func TestFieldsOfFramesAreThoseOfTheFile(t *testing.T) {
 // one problem, with its line and what to do.
 func TestEveryMistakeIsNamed(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
-		{"unknown key", "nodes: [n1, n2]", "nodez: [n1, n2]\nnodes: [n1, n2]", `t.yaml:2: unknown key "nodez" (did you mean "nodes"?); allowed here: name, title, version, nodes, clients, args,`},
+		{"unknown key", "nodes: [n1, n2]", "nodez: [n1, n2]\nnodes: [n1, n2]", `t.yaml:2: unknown key "nodez" (did you mean "nodes"?); allowed here: name, title, version, nodes, clients, labels, args,`},
 		{"unknown key deep", "{type: \"text *\"", "{typo: 1, type: \"text *\"", `t.yaml:26: variables[0].sources[0]: unknown key "typo" (did you mean "type"?); allowed here: type, field, where, of, regexp, value,`},
 		{"key twice", "clients: [c1]", "clients: [c1]\nclients: [c1]", `t.yaml:4: clients: stands twice (first at line 3): keep one`},
 		{"list for text", "name: small", "name: [small]", `t.yaml:1: name: want a text, found a list`},
@@ -171,6 +173,8 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{"negative duration", "settle: 10s", "settle: -10s", `timing.settle: want a duration that is not negative, found "-10s"`},
 		{"no name", "name: small\n", "", `t.yaml:1: name: the target has no name`},
 		{"bad host name", "nodes: [n1, n2]", "nodes: [n1, n2, 'n 3']", `nodes[2]: host name "n 3": use letters, digits, - and _`},
+		{"label of nobody", "clients: [c1]", "clients: [c1]\nlabels: {n9: {rack: a}}", `labels.n9: `},
+		{"label that cannot be asked for", "clients: [c1]", "clients: [c1]\nlabels: {n1: {' rack': a}}", `labels.n1: label " rack": its name has`},
 		{"host twice", "clients: [c1]", "clients: [c1, n1]", `clients[1]: host "n1" is declared already at nodes[0]`},
 		{"host not declared", "    hosts: [n1, n2]\n    files", "    hosts: [n1, n3]\n    files", `t.yaml:11: processes[0].hosts[1]: host "n3" is not declared: add it to nodes or clients, which have n1, n2, c1`},
 		{"workload host not declared", "writer, host: c1", "writer, host: c9", `workloads[0].host: host "c9" is not declared`},

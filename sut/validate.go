@@ -74,6 +74,15 @@ func (v *validator) hostNames() {
 	}
 	add("nodes", v.t.Nodes)
 	add("clients", v.t.Clients)
+	for _, h := range slices.Sorted(maps.Keys(v.t.Labels)) {
+		at := fmt.Sprintf("labels.%s", h)
+		v.declared(at, h)
+		for _, name := range slices.Sorted(maps.Keys(v.t.Labels[h])) {
+			if !model.Labelling(name) {
+				v.addf(at, "label %q: %s", name, model.WantLabelling)
+			}
+		}
+	}
 }
 
 func (v *validator) declared(at string, hosts ...model.NodeID) {

@@ -81,7 +81,8 @@ const (
 	pause   = 200 * time.Millisecond
 )
 
-func (c *Client) open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+// send sends a request and returns whatever the answer is.
+func (c *Client) send(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -106,19 +107,33 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte, hea
 	if unknownAuthority(err) {
 		return nil, fmt.Errorf("client: %s: %w: if the daemon made its certificate itself, give the fingerprint that netsplit serve printed with --api-fingerprint", c.where, err)
 	}
+	if outOfTime(err) {
+		return nil, fmt.Errorf("client: %s: %w: nothing was sent: renew the certificate of the daemon (serve --api-cert), or set the clock that is wrong", c.where, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("client: %s %s at %s: %w", method, path, c.where, err)
 	}
-	if res.StatusCode < 300 {
-		return res, nil
+	return res, nil
+}
+
+// open sends a request; an answer that is a problem is an error.
+func (c *Client) open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+	res, err := c.send(ctx, method, path, body, header)
+	if err != nil || res.StatusCode < 300 {
+		return res, err
 	}
 	defer res.Body.Close()
+	return nil, c.problem(method, path, res)
+}
+
+// problem reads the error that an answer is.
+func (c *Client) problem(method, path string, res *http.Response) error {
 	p := &Problem{}
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if t, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || t != "application/problem+json" || json.Unmarshal(b, p) != nil {
-		return nil, fmt.Errorf("client: %s %s: status %d from a server that is not a netsplit daemon: is %s the right address?", method, path, res.StatusCode, c.where)
+		return fmt.Errorf("client: %s %s: status %d from a server that is not a netsplit daemon: is %s the right address?", method, path, res.StatusCode, c.where)
 	}
-	return nil, p
+	return p
 }
 
 // call sends and decodes. It repeats a request if the connection broke: a POST with a body has an
@@ -167,6 +182,24 @@ func get[O any](ctx context.Context, c *Client, path string) (O, error) {
 	return call[O](ctx, c, http.MethodGet, path, nil, 0)
 }
 
+// stream opens what is no JSON; whoever asked closes it.
+func (c *Client) stream(ctx context.Context, method, path string) (io.ReadCloser, error) {
+	res, err := c.open(ctx, method, path, nil, http.Header{})
+	if err != nil {
+		return nil, err
+	}
+	return res.Body, nil
+}
+
+// remove deletes what is at a path; the answer says nothing.
+func (c *Client) remove(ctx context.Context, path string) error {
+	res, err := c.open(ctx, http.MethodDelete, path, nil, http.Header{})
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}
+
 // query appends the parameters that are not empty.
 func query(path string, kv ...string) string {
 	q := url.Values{}
@@ -187,21 +220,6 @@ func id(s string) string { return url.PathEscape(s) }
 // (at most 60 s) for its end.
 func (c *Client) CreateCampaign(ctx context.Context, spec wire.CampaignSpec, wait time.Duration) (wire.Campaign, error) {
 	return call[wire.Campaign](ctx, c, http.MethodPost, "/v1/campaigns", spec, wait)
-}
-
-// UploadTarget uploads a target, a tar archive of its folder. A campaign names it
-// as the answer does.
-func (c *Client) UploadTarget(ctx context.Context, archive []byte) (wire.Target, error) {
-	var out wire.Target
-	res, err := c.open(ctx, http.MethodPost, "/v1/targets", archive, http.Header{"Content-Type": {"application/x-tar"}})
-	if err != nil {
-		return out, err
-	}
-	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
-		return out, fmt.Errorf("client: upload a target: answer: %w", err)
-	}
-	return out, nil
 }
 
 // Query asks the record of a run with SQL.
@@ -233,11 +251,7 @@ func (c *Client) Schedules(ctx context.Context) ([]wire.Schedule, error) {
 
 // DeleteSchedule deletes a schedule; its campaigns stay.
 func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
-	res, err := c.open(ctx, http.MethodDelete, "/v1/schedules/"+id(name), nil, http.Header{})
-	if err != nil {
-		return err
-	}
-	return res.Body.Close()
+	return c.remove(ctx, "/v1/schedules/"+id(name))
 }
 
 // Campaign shows a campaign.
@@ -270,11 +284,7 @@ func (c *Client) Prune(ctx context.Context, r wire.Retention) (wire.Pruned, erro
 
 // Backup opens a copy of the daemon's store.
 func (c *Client) Backup(ctx context.Context) (io.ReadCloser, error) {
-	res, err := c.open(ctx, http.MethodPost, "/v1/store/backup", nil, http.Header{})
-	if err != nil {
-		return nil, err
-	}
-	return res.Body, nil
+	return c.stream(ctx, http.MethodPost, "/v1/store/backup")
 }
 
 // PauseCampaign asks a campaign to stop until it is resumed. With wait > 0 it waits up to that
@@ -320,6 +330,11 @@ func (c *Client) Causes(ctx context.Context, campaign string, limit int, cursor 
 	return get[wire.Causes](ctx, c, query("/v1/campaigns/"+id(campaign)+"/causes", "limit", num(limit), "cursor", cursor))
 }
 
+// Cause shows a cause of a campaign's failed runs, with all of them.
+func (c *Client) Cause(ctx context.Context, campaign, cause string) (wire.Cause, error) {
+	return get[wire.Cause](ctx, c, "/v1/campaigns/"+id(campaign)+"/causes/"+id(cause))
+}
+
 // Run shows a run.
 func (c *Client) Run(ctx context.Context, run string) (wire.Run, error) {
 	return get[wire.Run](ctx, c, "/v1/runs/"+id(run))
@@ -335,13 +350,19 @@ func (c *Client) LiveState(ctx context.Context, run string, after uint64) (wire.
 	return get[wire.LiveState](ctx, c, "/v1/runs/"+id(run)+"/live?after="+strconv.FormatUint(after, 10))
 }
 
+// RunFile opens a file of a run's record, such as packets.pcapng.
+func (c *Client) RunFile(ctx context.Context, run, name string) (io.ReadCloser, error) {
+	return c.stream(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/files/"+id(name))
+}
+
 // Report opens the report of a run: HTML.
 func (c *Client) Report(ctx context.Context, run string) (io.ReadCloser, error) {
-	res, err := c.open(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/report", nil, http.Header{})
-	if err != nil {
-		return nil, err
-	}
-	return res.Body, nil
+	return c.stream(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/report")
+}
+
+// CampaignReport opens the report of a campaign: HTML.
+func (c *Client) CampaignReport(ctx context.Context, campaign string) (io.ReadCloser, error) {
+	return c.stream(ctx, http.MethodGet, "/v1/campaigns/"+id(campaign)+"/report")
 }
 
 // RunLogs lists what processes of a run printed, and their log files.
@@ -352,11 +373,7 @@ func (c *Client) RunLogs(ctx context.Context, run string) ([]model.LogFile, erro
 
 // RunLog opens one of them.
 func (c *Client) RunLog(ctx context.Context, run, name string) (io.ReadCloser, error) {
-	res, err := c.open(ctx, http.MethodGet, query("/v1/runs/"+id(run)+"/log", "name", name), nil, http.Header{})
-	if err != nil {
-		return nil, err
-	}
-	return res.Body, nil
+	return c.stream(ctx, http.MethodGet, query("/v1/runs/"+id(run)+"/log", "name", name))
 }
 
 // Runners lists the runners that have joined.
@@ -367,11 +384,7 @@ func (c *Client) Runners(ctx context.Context) ([]wire.Runner, error) {
 
 // ExportRun opens the record of a run in a format of another tool.
 func (c *Client) ExportRun(ctx context.Context, run string, f model.ExportFormat) (io.ReadCloser, error) {
-	res, err := c.open(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/export/"+string(f), nil, http.Header{})
-	if err != nil {
-		return nil, err
-	}
-	return res.Body, nil
+	return c.stream(ctx, http.MethodGet, "/v1/runs/"+id(run)+"/export/"+string(f))
 }
 
 // Findings lists one page of the findings of a campaign, or of all if that is
@@ -383,6 +396,11 @@ func (c *Client) Findings(ctx context.Context, campaign string, limit int, curso
 // FindingHistories lists one page of failures over all campaigns.
 func (c *Client) FindingHistories(ctx context.Context, target, state string, limit int, cursor string) (wire.FindingHistories, error) {
 	return get[wire.FindingHistories](ctx, c, query("/v1/finding-histories", "target", target, "state", state, "limit", num(limit), "cursor", cursor))
+}
+
+// FindingHistory shows a failure over all campaigns.
+func (c *Client) FindingHistory(ctx context.Context, history string) (wire.FindingHistory, error) {
+	return get[wire.FindingHistory](ctx, c, "/v1/finding-histories/"+id(history))
 }
 
 // NoteFinding writes a note about a failure; "" forgets it.
@@ -399,6 +417,11 @@ func (c *Client) Finding(ctx context.Context, finding string) (wire.Finding, err
 func (c *Client) Invariants(ctx context.Context, target string) ([]wire.Invariant, error) {
 	out, err := get[wire.Invariants](ctx, c, query("/v1/invariants", "target", target))
 	return out.Items, err
+}
+
+// Invariant shows one; an empty target stands for the only one that has it.
+func (c *Client) Invariant(ctx context.Context, target, invariant string) (wire.Invariant, error) {
+	return get[wire.Invariant](ctx, c, query("/v1/invariants/"+id(invariant), "target", target))
 }
 
 // SetInvariant pins, drops or releases an invariant; an empty target stands
@@ -445,11 +468,6 @@ func (c *Client) DeletePartition(ctx context.Context, name string, wait time.Dur
 func (c *Client) Reset(ctx context.Context) ([]string, error) {
 	out, err := call[wire.Reset](ctx, c, http.MethodPost, "/v1/reset", nil, 0)
 	return out.Healed, err
-}
-
-// Version says what runs.
-func (c *Client) Version(ctx context.Context) (wire.Version, error) {
-	return get[wire.Version](ctx, c, "/v1/version")
 }
 
 // AccessPage makes an address that opens the page in a browser, once; with controls, to

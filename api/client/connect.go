@@ -133,3 +133,9 @@ func unknownAuthority(err error) bool {
 	var unknown x509.UnknownAuthorityError
 	return errors.As(err, &unknown)
 }
+
+// outOfTime says that a certificate has expired or is not yet valid.
+func outOfTime(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
+}

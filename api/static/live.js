@@ -6,7 +6,7 @@ const shownMs = 12000; // of the run, from left to right
 const lagMs = 1300; // the picture is behind, so that events come in at its right edge
 const everyMs = 1000;
 const rowHeight = 36, left = 92, top = 20;
-const mostPictures = 4, mostHosts = 24, mostMarks = 1500;
+const mostPictures = 4, mostHosts = 24, mostMarks = 1500, mostSteps = 12;
 const foldPx = 6; // messages of one link that are closer are drawn as one
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -54,6 +54,15 @@ export function matrix(hosts, cuts, count) {
   return table;
 }
 
+// step says how a step of the scenario went so far.
+function step(s) {
+  const at = (t) => (ms(t) / 1000).toFixed(1) + " s";
+  const [state, words] = s.lacked ? ["lacked", "could not begin: " + s.lacked]
+    : !s.by ? ["waits", "waits"]
+      : s.endedBy ? ["over", at(s.began) + " to " + at(s.ended)] : ["acts", "since " + at(s.began)];
+  return html("li", { "data-state": state }, html("span", {}, s.text), " ", html("b", {}, words));
+}
+
 class Picture {
   constructor(run) {
     this.run = run;
@@ -68,9 +77,10 @@ class Picture {
     this.passed = []; // messages of the last shownMs: {at, link}
     this.caption = html("figcaption", {});
     this.said = html("p", { class: "said", role: "log" });
+    this.steps = html("ol", { class: "steps", "aria-label": "Steps of the scenario" });
     this.drawing = svg("svg", { role: "img" });
     this.table = html("div", {});
-    this.figure = html("figure", { class: "live" }, this.caption, this.drawing, this.said, this.table);
+    this.figure = html("figure", { class: "live" }, this.caption, this.steps, this.drawing, this.said, this.table);
   }
 
   // lanes draws what does not move.
@@ -168,6 +178,7 @@ class Picture {
     this.seen = performance.now();
     this.after = state.last;
     this.caption.textContent = `${this.run} on ${state.target}: ${state.phase || "waits for its lab"}, ${(this.at / 1000).toFixed(1)} s`;
+    this.steps.replaceChildren(...state.steps.slice(0, mostSteps).map(step), ...(state.steps.length > mostSteps ? [html("li", {}, state.steps.length - mostSteps + " more")] : []));
     if (!this.hosts.length) return;
     const lines = [];
     for (const e of state.events) {

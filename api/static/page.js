@@ -13,10 +13,11 @@ function button(text, name, method, path, body, question) {
   b.textContent = name === "everything" ? "Heal everything" : text;
   b.setAttribute("aria-label", text + " " + name);
   b.addEventListener("click", async () => {
-    if (question && !confirm(question)) return;
-    b.disabled = true;
+    if (b.ariaDisabled || question && !confirm(question)) return;
+    b.ariaDisabled = "true"; // a disabled button would lose the keyboard's focus
     say(text + " " + name + " …");
-    try { await ask(path, method, body); await load(); } catch (e) { b.disabled = false; say("Not done: " + e.message); }
+    try { await ask(path, method, body); await load(); } catch (e) { say("Not done: " + e.message); }
+    b.ariaDisabled = null;
   });
   return b;
 }
@@ -81,7 +82,30 @@ function link(text, href) {
   return a;
 }
 
-function report(run) { return link("report", "/v1/runs/" + encodeURIComponent(run) + "/report"); }
+// report links one of many reports: what is whose it is.
+function report(path, what) {
+  const a = link("report", "/v1/" + path + "/report");
+  a.setAttribute("aria-label", "report of " + what);
+  return a;
+}
+
+function ofRun(run, what) { return report("runs/" + encodeURIComponent(run), what || run); }
+
+const controls = (within) => [...within.querySelectorAll("a, button")];
+const named = (e) => e.getAttribute("aria-label") || e.getAttribute("href");
+
+// keepFocus has new rows put in, and the keyboard's focus where it was: at the same control, at
+// what its row has in its place, or at the heading of the table.
+function keepFocus(tbody, change) {
+  const was = tbody.contains(document.activeElement) && document.activeElement;
+  const row = was && was.closest("tr"), name = was && named(was), key = row && row.cells[0].textContent, at = row && controls(row).indexOf(was);
+  change();
+  if (!was) return;
+  const same = [...tbody.rows].find((tr) => tr.cells[0].textContent === key), there = same ? controls(same) : [];
+  const heading = tbody.closest("section").querySelector("h2");
+  heading.tabIndex = -1; // for a script only
+  (controls(tbody).find((e) => named(e) === name) || there[at] || there.at(-1) || heading).focus();
+}
 
 // fill shows rows. What has not changed stays, so that the keyboard's focus does, too.
 function fill(id, rows, nothing) {
@@ -100,10 +124,7 @@ function fill(id, rows, nothing) {
     tr.append(td);
     next.append(tr);
   }
-  if (next.isEqualNode(tbody)) return;
-  const focused = tbody.contains(document.activeElement) && document.activeElement.getAttribute("aria-label");
-  tbody.replaceChildren(...next.children);
-  if (focused) tbody.querySelector('[aria-label="' + CSS.escape(focused) + '"]')?.focus();
+  if (!next.isEqualNode(tbody)) keepFocus(tbody, () => tbody.replaceChildren(...next.children));
 }
 
 // times says when a partition reached its states.
@@ -132,44 +153,50 @@ function shape(p) {
 }
 
 async function load() {
-  const [version, health, campaigns, findings, partitions, schedules, running, histories, runners] = await Promise.all(
-    ["/v1/version", "/healthz", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200", "/v1/schedules", "/v1/campaigns?state=running", "/v1/finding-histories?limit=50", "/v1/runners"].map((path) => ask(path)));
+  const [version, health, campaigns, findings, partitions, schedules, running, histories, runners, switches] = await Promise.all(
+    ["/v1/version", "/healthz", "/v1/campaigns?limit=50", "/v1/findings?limit=200", "/v1/partitions?limit=200", "/v1/schedules", "/v1/campaigns?state=running", "/v1/finding-histories?limit=50", "/v1/runners", "/v1/switches?brief=true"].map((path) => ask(path)));
   show(running.items.flatMap((c) => c.running));
   standing(partitions.items);
-  fill("health", health.checks.filter((c) => !c.ok).map((c) => [cell(c.name, "fail"), cell(c.detail)]),
-    health.checks.length + " parts are checked, and all are well: " + health.checks.map((c) => c.name + " (" + c.detail + ")").join(", ") + ".");
+  fill("health", health.checks.filter((c) => !c.ok).map((c) => [cell(c.name, "fail"), cell(c.detail, "words")]),
+    (health.checks.length === 1 ? "One part is checked, and is well: " : health.checks.length + " parts are checked, and all are well: ") + health.checks.map((c) => c.name + " (" + c.detail + ")").join(", ") + ".");
+  document.getElementById("network").hidden = switches.items.length === 0;
+  fill("switches", switches.items.map((s) => [
+    cell(s.datapath), cell(s.connected ? "connected" : "none", s.connected ? "connected" : "fail"), cell(s.since ? new Date(s.since).toLocaleString() : ""),
+    cell(s.address || ""), cell(s.role || ""), cell(s.cuts || ""), cell(s.reason || "", "words"),
+  ]), "None.");
   document.getElementById("cluster").hidden = runners.items.length === 0;
   fill("runners", runners.items.map((r) => [
     cell(r.name), cell(r.state, "runner-" + r.state), cell(r.campaign ? link(r.campaign, "#" + r.campaign) : ""), cell(r.slots, "number"), cell(r.busy, "number"),
-    cell(r.cores + " cores, " + r.memory + " MB" + (r.testbed ? ", testbed " + r.testbed : "")), cell(r.has.join(", ")), cell(r.reason || ""),
+    cell(r.cores + " cores, " + r.memory + " MB" + (r.testbed ? ", testbed " + r.testbed : "")), cell(r.has.join(", "), "words"), cell(r.reason || "", "words"),
   ]), "None.");
   fill("schedules", schedules.items.map((s) => [
-    cell(s.name), cell(target(s.campaign)), cell(s.cron ? s.cron + (s.timeZone ? " " + s.timeZone : "") : new Date(s.at).toLocaleString()),
-    cell(s.paused ? "paused" : s.next ? new Date(s.next).toLocaleString() : "never"), cell(s.last ? link(s.last, "#" + s.last) : ""), cell(s.note), cell(forSchedule(s)),
+    cell(s.name, "words"), cell(target(s.campaign), "words"), cell(s.cron ? s.cron + (s.timeZone ? " " + s.timeZone : "") : new Date(s.at).toLocaleString()),
+    cell(s.paused ? "paused" : s.next ? new Date(s.next).toLocaleString() : "never"), cell(s.last ? link(s.last, "#" + s.last) : ""), cell(s.note, "words"), cell(forSchedule(s)),
   ]), "None: netsplit campaign schedule makes one.");
   fill("histories", histories.items.map((h) => [
-    cell(h.state, "history-" + h.state), cell(h.target), cell(h.check), cell(h.newest.failure.summary), cell(link(h.newest.id, "/v1/runs/" + encodeURIComponent(h.newest.run) + "/report")),
-    cell(h.campaigns.length, "number"), cell(new Date(h.last).toLocaleString()), cell(h.note), cell(forHistory(h)),
+    cell(h.state, "history-" + h.state), cell(h.target), cell(h.check), cell(h.newest.failure.summary, "words"), cell(link(h.newest.id, "/v1/runs/" + encodeURIComponent(h.newest.run) + "/report")),
+    cell(h.campaigns.length, "number"), cell(new Date(h.last).toLocaleString()), cell(h.note, "words"), cell(forHistory(h)),
   ]), "None.");
   if (!shown && campaigns.items.length) shown = campaigns.items[0].id;
   fill("campaigns", campaigns.items.map((c) => [
-    cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(target(c.spec)), cell(c.spec.script && !c.spec.replay ? "scripted " + c.spec.script.name : c.spec.strategy),
-    cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()), cell(c.reason), cell(forCampaign(c)),
+    cell(link(c.id, "#" + c.id)), cell(c.state, c.state), cell(target(c.spec), "words"), cell(c.spec.script && !c.spec.replay ? "scripted " + c.spec.script.name : c.spec.strategy),
+    cell(c.planned ? c.done + " of " + c.planned : c.done, "number"), cell(c.findings, "number"), cell(new Date(c.created).toLocaleString()), cell(c.reason, "words"),
+    cell(c.done ? report("campaigns/" + encodeURIComponent(c.id), c.id) : "none"), cell(forCampaign(c)), // the first run writes it
   ]), "None yet: netsplit campaign TARGET starts one.");
   const sameCause = Map.groupBy(findings.items, (f) => f.causeId);
   fill("findings", [...sameCause.values()].map(([f, ...more]) => [
-    cell(f.id), cell(f.class, f.class), cell(f.severity), cell(f.failure.check), cell(f.failure.summary + (more.length ? " (and " + more.length + " more of this cause)" : "")), cell(f.firstAfter, "number"), cell(report(f.run)),
+    cell(f.id), cell(f.class, f.class), cell(f.severity), cell(f.failure.check), cell(f.failure.summary + (more.length ? " (and " + more.length + " more of this cause)" : ""), "words"), cell(f.firstAfter, "number"), cell(ofRun(f.run, f.id)),
   ]), "None.");
   fill("partitions", partitions.items.map((p) => [
-    cell(p.name), cell(p.state, p.state), cell(times(p)), cell(shape(p)), cell(p.groups.map((g) => g.join(" ")).join(" | ")),
-    cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"), cell(p.reason || ""),
+    cell(p.name, "words"), cell(p.state, p.state), cell(times(p)), cell(shape(p)), cell(p.groups.map((g) => g.join(" ")).join(" | "), "words"),
+    cell(p.wanted, "number"), cell(p.dropped, "number"), cell(p.leakKnown ? p.leaked : "not known", "number"), cell(p.reason || "", "words"),
     cell(p.state === "healed" || p.state === "failed" ? "" : actions(button("Heal", p.name, "DELETE", "/v1/partitions/" + encodeURIComponent(p.name)))),
   ]), "None cut by hand.");
   const runs = shown ? await ask("/v1/campaigns/" + encodeURIComponent(shown) + "/runs?limit=200") : { items: [] };
   document.getElementById("of").textContent = shown ? "of " + shown + (runs.next ? ", the last " + runs.items.length : "") : "";
   fill("runs", runs.items.map((r) => [
-    cell(r.id), admitted(r.verdict) ? cell("fail, as documented", "documented") : cell(r.verdict.value, r.verdict.value), cell(r.verdict.reason), cell(r.proof ? r.proof.wanted : "", "number"),
-    cell(r.proof ? (r.proof.leakKnown ? r.proof.leaked : "not known") : "", "number"), cell(r.tap ? report(r.id) : "none"), // none of a run that ended with its daemon
+    cell(r.id), admitted(r.verdict) ? cell("fail, as documented", "documented") : cell(r.verdict.value, r.verdict.value), cell(r.verdict.reason, "words"), cell(r.proof ? r.proof.wanted : "", "number"),
+    cell(r.proof ? (r.proof.leakKnown ? r.proof.leaked : "not known") : "", "number"), cell(r.tap ? ofRun(r.id) : "none"), // none of a run that ended with its daemon
   ]), "None.");
   say("Version " + version.version + ", read " + new Date().toLocaleTimeString());
 }

@@ -39,7 +39,7 @@ function plays() {
   for (const name of ["strategy", "clean"]) field(name).closest("label").hidden = field(name).disabled = script;
   document.getElementById("start-runs").textContent = script ? "Plays" : "Fault runs";
   field("runs").placeholder = script ? "1" : "20";
-  field("go").disabled = busy || forScripts && !script;
+  field("go").disabled = forScripts && !script;
 }
 
 // spec is the campaign that the form asks for.
@@ -73,8 +73,9 @@ function told(text, cls) {
 
 async function submit(event, started) {
   event.preventDefault();
-  busy = true;
-  plays();
+  if (busy) return;
+  busy = true; // a disabled button would lose the keyboard's focus
+  field("go").ariaDisabled = "true";
   told("", "");
   try {
     if (field("when").value === "now") {
@@ -93,7 +94,7 @@ async function submit(event, started) {
     told("Not started: " + e.message, "fail");
   }
   busy = false;
-  plays();
+  field("go").ariaDisabled = null;
 }
 
 // offer shows the form where this page may start campaigns. started is told of each.

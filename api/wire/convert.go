@@ -187,13 +187,17 @@ func FromRun(r model.RunSummary) Run {
 	}
 	for _, st := range r.Result.Steps {
 		if st.Step >= 1 && st.Step <= len(r.Scenario.Steps) {
-			out.Steps = append(out.Steps, StepResult{Step: st.Step, Text: r.Scenario.Steps[st.Step-1].String(), By: st.By, Began: Duration(st.Began), EndedBy: st.EndedBy, Ended: Duration(st.Ended), Slip: st.Slip, Failed: st.Failed, Roles: rolesOf(st.Roles), Lacked: st.Lacked})
+			out.Steps = append(out.Steps, fromStepResult(st, r.Scenario.Steps[st.Step-1].String()))
 		}
 	}
 	if d := r.GateDelay; d != nil {
 		out.GateDelay = &Delay{Count: d.Count, P50: Duration(d.P50), P99: Duration(d.P99), Max: Duration(d.Max)}
 	}
 	return out
+}
+
+func fromStepResult(s model.StepResult, text string) StepResult {
+	return StepResult{Step: s.Step, Text: text, By: s.By, Began: Duration(s.Began), EndedBy: s.EndedBy, Ended: Duration(s.Ended), Slip: s.Slip, Failed: s.Failed, Roles: rolesOf(s.Roles), Lacked: s.Lacked}
 }
 
 // FromRunRow converts what a list says of a run.
@@ -261,7 +265,7 @@ func FromInvariant(t model.TargetInvariant) Invariant {
 func FromSwitch(s model.SwitchStatus) Switch {
 	return Switch{
 		Datapath: s.Datapath.String(), Connected: s.Connected, Since: when(s.Since), Address: s.Address,
-		Role: s.Role, Hardware: s.Hardware, Software: s.Software, Cuts: s.Cuts,
+		Role: s.Role, Reason: s.Reason, Hardware: s.Hardware, Software: s.Software, Cuts: s.Cuts,
 		Ports: nonNil(s.Ports),
 		Flows: each(s.Flows, func(f model.FlowStatus) Flow {
 			return Flow{Table: f.Table, Priority: f.Priority, Cookie: fmt.Sprintf("0x%x", f.Cookie), Match: f.Match, Actions: f.Actions,

@@ -4,16 +4,17 @@ import "netsplit/model"
 
 // LiveState is what a run under way shows.
 type LiveState struct {
-	Run      string      `json:"run"`
-	Campaign string      `json:"campaign"`
-	Target   string      `json:"target"`
-	Phase    string      `json:"phase,omitempty" doc:"template (makes, or waits for, the state that runs start from), start, workload or recovery; absent: it waits for its lab"`
-	At       Duration    `json:"at" doc:"Time since the run started"`
-	Nodes    []string    `json:"nodes"`
-	Clients  []string    `json:"clients"`
-	Cuts     []LiveCut   `json:"cuts" doc:"Those that are not healed"`
-	Events   []LiveEvent `json:"events" doc:"In their order; the last 2,000 are kept"`
-	Last     uint64      `json:"last" doc:"Number of the last event so far: send it as after"`
+	Run      string       `json:"run"`
+	Campaign string       `json:"campaign"`
+	Target   string       `json:"target"`
+	Phase    string       `json:"phase,omitempty" doc:"template (makes, or waits for, the state that runs start from), start, workload or recovery; absent: it waits for its lab"`
+	At       Duration     `json:"at" doc:"Time since the run started"`
+	Nodes    []string     `json:"nodes"`
+	Clients  []string     `json:"clients"`
+	Cuts     []LiveCut    `json:"cuts" doc:"Those that are not healed"`
+	Steps    []StepResult `json:"steps" doc:"Those of the scenario, and of a script those that have begun. One without by and lacked waits, one without endedBy acts"`
+	Events   []LiveEvent  `json:"events" doc:"In their order; the last 2,000 are kept"`
+	Last     uint64       `json:"last" doc:"Number of the last event so far: send it as after"`
 }
 
 // LiveCut is a cut that is not healed.
@@ -47,6 +48,7 @@ func FromLiveState(m model.LiveState) LiveState {
 		Cuts: each(m.Cuts, func(c model.LiveCut) LiveCut {
 			return LiveCut{Name: c.Name, Partition: c.Partition.String(), Links: nonNil(c.Partition.Links()), Some: len(c.Partition.Only) > 0, InForce: c.InForce}
 		}),
+		Steps: each(m.Steps, func(s model.LiveStep) StepResult { return fromStepResult(s.StepResult, s.Text) }),
 		Events: each(m.Events, func(e model.LiveEvent) LiveEvent {
 			return LiveEvent{Number: e.Num, At: Duration(e.At), Kind: string(e.Kind), From: string(e.From), To: string(e.To), Type: e.Type, Bytes: e.Bytes,
 				Action: string(e.Action), Name: e.Name, Host: string(e.Host), Text: e.Text}

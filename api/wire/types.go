@@ -92,6 +92,11 @@ type Script struct {
 	Text   string `json:"text" doc:"What is in its file"`
 }
 
+// FromScript converts a scripted test.
+func FromScript(k model.KnownScript) Script {
+	return Script{Name: k.Name, Title: k.Title, Target: k.Target, Text: k.Text}
+}
+
 // Scripts are the scripted tests that come with netsplit, by name.
 type Scripts struct {
 	Items []Script `json:"items"`
@@ -117,7 +122,7 @@ type Campaign struct {
 	Done       int             `json:"done" doc:"Runs finished, clean ones included"`
 	Planned    int             `json:"planned" doc:"Bound on done; 0 if unknown"`
 	Findings   int             `json:"findings"`
-	Warnings   []model.Warning `json:"warnings" doc:"Signs of a wrong target file, in order of appearance"`
+	Warnings   []model.Warning `json:"warnings" doc:"Signs of a wrong target file or scenario, in order of appearance"`
 	Undecided  []string        `json:"undecided,omitempty" doc:"Why no fault run of an ended search could be judged, a line for each reason; absent if one could"`
 	Reproduced int             `json:"reproduced,omitempty" doc:"For a replay: runs that showed the cause of the costliest failure of the original"`
 	Shrunk     []Shrunk        `json:"shrunk,omitempty" doc:"Which steps failed runs need (shrink): of a search, one for each cause; absent in lists"`
@@ -432,6 +437,7 @@ type Switch struct {
 	Since     *time.Time         `json:"since,omitempty"`
 	Address   string             `json:"address,omitempty"`
 	Role      string             `json:"role,omitempty" doc:"Role of this controller at the switch: master, equal or slave. A slave can neither cut nor heal"`
+	Reason    string             `json:"reason,omitempty" doc:"Why it has no session, or what is wrong with it"`
 	Hardware  string             `json:"hardware,omitempty"`
 	Software  string             `json:"software,omitempty"`
 	Cuts      string             `json:"cuts,omitempty" doc:"Mechanism of partitions by hand on this switch, and the reason if it is drop rules alone"`

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +22,7 @@ import (
 )
 
 // short are times for tests.
-var short = times{lease: 1500 * time.Millisecond, beat: 100 * time.Millisecond, retry: 300 * time.Millisecond}
+var short = times{lease: 1500 * time.Millisecond, beat: 100 * time.Millisecond, retry: 300 * time.Millisecond, half: time.Hour}
 
 const patience = 30 * time.Second
 
@@ -33,6 +34,10 @@ type class struct {
 	goes  func(string) bool
 	room  atomic.Bool
 	times times
+	// software is the daemon's cache; nil: it is empty.
+	software func(set string) (dir, hash string, err error)
+	// at is an existing NATS server; the zero one: the daemon's own.
+	at existing
 
 	mu      sync.Mutex
 	changes []model.Runner
@@ -41,9 +46,14 @@ type class struct {
 
 func newClass(t *testing.T) *class {
 	t.Parallel()
-	c := &class{T: t, dir: t.TempDir(), goes: func(string) bool { return true }, made: map[string][]string{}, times: short}
+	return newClassAt(t, existing{})
+}
+
+// newClassAt has its daemon at an existing NATS server.
+func newClassAt(t *testing.T, at existing) *class {
+	c := &class{T: t, at: at, dir: t.TempDir(), goes: func(string) bool { return true }, made: map[string][]string{}, times: short}
 	c.room.Store(true)
-	c.open("127.0.0.1:0")
+	c.open(cmp.Or(at.url, "127.0.0.1:0"))
 	t.Cleanup(func() { c.hub.Close() })
 	return c
 }
@@ -52,8 +62,14 @@ func newClass(t *testing.T) *class {
 func (c *class) open(address string) {
 	c.Helper()
 	var err error
-	c.hub, err = Open(c.Context(), Config{Dir: filepath.Join(c.dir, "cluster"), Address: address, Goes: c.goes, HasRoom: c.room.Load, Log: slog.New(slog.DiscardHandler), times: c.times, Doing: func(string, string, string) {},
-		Software: func(set string) (string, string, error) { return c.dir, "", fmt.Errorf("no set %s", set) },
+	software := func(set string) (string, string, error) {
+		if c.software == nil {
+			return "", "", fmt.Errorf("no set %s", set)
+		}
+		return c.software(set)
+	}
+	c.hub, err = Open(c.Context(), Config{Dir: filepath.Join(c.dir, "cluster"), Address: address, Existing: c.at.daemon, Goes: c.goes, HasRoom: c.room.Load, Log: slog.New(slog.DiscardHandler), times: c.times, Doing: func(string, string, string) {},
+		Software: software,
 		Changed:  func(r model.Runner) { c.mu.Lock(); c.changes = append(c.changes, r); c.mu.Unlock() }})
 	if err != nil {
 		c.Fatal(err)
@@ -63,7 +79,7 @@ func (c *class) open(address string) {
 // reopen ends the daemon and starts the next one at the same address.
 func (c *class) reopen(after time.Duration) {
 	c.Helper()
-	address := c.hub.Address()
+	address := cmp.Or(c.at.url, c.hub.Address())
 	c.hub.Close()
 	time.Sleep(after)
 	c.open(address)
@@ -95,6 +111,8 @@ type hand struct {
 	change func(dir string, m *model.RunMeta)
 	lacks  error
 	times  times
+	// opens is told of each campaign with what brings its files; nil: nobody is.
+	opens func(ctx context.Context, w Work, files Files)
 
 	r     *Runner
 	done  chan struct{}
@@ -102,13 +120,19 @@ type hand struct {
 	end   context.CancelFunc
 }
 
-func (h *hand) Open(context.Context, Work, Files) (Bench, error) { return h, h.lacks }
-func (h *hand) Slots() int                                       { return max(h.slots, 1) }
-func (h *hand) Close()                                           {}
-func (h *hand) Forget(dir string)                                { _ = os.RemoveAll(dir) }
+func (h *hand) Open(ctx context.Context, w Work, files Files) (Bench, error) {
+	if h.opens != nil {
+		h.opens(ctx, w, files)
+	}
+	return h, h.lacks
+}
+func (h *hand) Slots() int        { return max(h.slots, 1) }
+func (h *hand) Close()            {}
+func (h *hand) Forget(dir string) { _ = os.RemoveAll(dir) }
 
 func (h *hand) Run(ctx context.Context, w model.WorkItem, say Say) (string, error) {
 	say.Doing("workload")
+	say.Cuts(func() map[model.Shape]int { return map[model.Shape]int{model.Partial: 1, "odd": 7} })
 	if h.makes != nil {
 		if err := h.makes(ctx, w); err != nil {
 			return "", err
@@ -128,18 +152,23 @@ func (h *hand) Run(ctx context.Context, w model.WorkItem, say Say) (string, erro
 // starts has a runner join.
 func (c *class) starts(h *hand) *hand {
 	c.Helper()
+	if c.at.url != "" {
+		return c.joins(h, RunnerConfig{URL: cmp.Or(c.at.runnerURL, c.at.url), Existing: c.at.runner, About: model.Runner{Name: h.name}})
+	}
 	i, err := Authority{filepath.Join(c.dir, "cluster")}.Invite(h.name, c.hub.Address())
 	if err != nil {
 		c.Fatal(err)
 	}
-	return c.startsWith(h, i)
+	return c.joins(h, RunnerConfig{Invitation: i})
 }
 
-func (c *class) startsWith(h *hand, i Invitation) *hand {
+func (c *class) joins(h *hand, conf RunnerConfig) *hand {
 	c.Helper()
 	h.c, h.done = c, make(chan struct{})
+	conf.About.Version, conf.About.Has, conf.About.State = "v1", []string{"lab"}, model.RunnerIdle
+	conf.Worker, conf.times, conf.Log = h, cmp.Or(h.times, short), slog.New(slog.DiscardHandler)
 	var err error
-	h.r, err = Join(RunnerConfig{Invitation: i, About: model.Runner{Version: "v1", Has: []string{"lab"}, State: model.RunnerIdle}, Worker: h, times: cmp.Or(h.times, short), Log: slog.New(slog.DiscardHandler)})
+	h.r, err = Join(conf)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -233,10 +262,10 @@ func (c *class) left() (out []string) {
 		}
 	}
 	for bucket := range c.hub.js.ObjectStoreNames(ctx).Name() {
-		if bucket == c.hub.n.files() {
+		if !strings.HasPrefix(bucket, c.hub.n.records("")) {
 			continue
 		}
-		records, err := c.hub.js.ObjectStore(ctx, bucket)
+		records, err := openStore(ctx, c.hub.js, bucket)
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -246,6 +275,14 @@ func (c *class) left() (out []string) {
 		}
 		for _, o := range objects {
 			out = append(out, o.Name)
+		}
+		// Pieces of a record that was half sent stay for a while; names do not.
+		info, err := records.stream.Info(ctx, jetstream.WithSubjectFilter("$O."+bucket+".M.>"))
+		if err != nil {
+			c.Fatal(err)
+		}
+		if n := len(info.State.Subjects); n > len(objects) {
+			out = append(out, fmt.Sprintf("%s: the names of %d records, and %d records", info.Config.Name, n, len(objects)))
 		}
 	}
 	return out

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"netsplit/model"
 	"netsplit/record/rundir"
@@ -293,6 +297,88 @@ func TestACampaignThatEnds(t *testing.T) {
 	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
 }
 
+// TestARecordThatComesSlowly: a read that waited in vain is made again, until the context ends. The
+// deadline that a reader sets a timer for is never far.
+func TestARecordThatComesSlowly(t *testing.T) {
+	c := newClass(t)
+	ctx := t.Context()
+	dir, to := t.TempDir(), t.TempDir()
+	text := strings.Repeat("0123456789abcdef", 64<<10)
+	if err := os.WriteFile(filepath.Join(dir, "packets"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(ctx, c.hub.files, "slow", dir); err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	short := rolling{soon, 100 * time.Microsecond}
+	if at, has := short.Deadline(); !has || time.Until(at) > short.readTime {
+		t.Errorf("a deadline at %v", at)
+	}
+	slow, err := c.hub.files.ObjectStore.Get(short, "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	object := patient{slow}
+	if err := unpack(object, to, forOwner, ofRecord); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(to, "packets")); err != nil || string(b) != text {
+		t.Errorf("%d bytes came, %v", len(b), err)
+	}
+	again, err := c.hub.files.Get(soon, "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if n, err := again.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	cancel()
+	if _, err := again.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("once the context has ended: %v", err)
+	}
+}
+
+// TestPiecesOfARecord that was half sent go with the next campaign that ends, once they are old.
+func TestPiecesOfARecord(t *testing.T) {
+	c := newClass(t)
+	ctx := t.Context()
+	c.starts(&hand{name: "m1"})
+	o := c.offer()
+	if _, err := c.one(ctx, o, item(1)); err != nil {
+		t.Fatal(err)
+	}
+	records, err := c.hub.records(ctx, "m1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := records.PutBytes(ctx, "c-2/whole", []byte("whole")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.hub.js.Publish(ctx, "$O."+records.bucket+".C.half", []byte("a piece")); err != nil {
+		t.Fatal(err)
+	}
+	pieces := func() int {
+		info, err := records.stream.Info(ctx, jetstream.WithSubjectFilter("$O."+records.bucket+".C.*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(info.State.Subjects)
+	}
+	o.End()
+	if n := pieces(); n != 2 {
+		t.Errorf("%d records have pieces, want the whole one and one that may still come", n)
+	}
+	c.hub.c.times.half = 0
+	c.hub.End("c-3")
+	if b, err := records.GetBytes(ctx, "c-2/whole"); err != nil || string(b) != "whole" || pieces() != 1 {
+		t.Errorf("%q, %v, and %d records have pieces, want one", b, err, pieces())
+	}
+}
+
 // TestASickMachine takes no more runs for a while: of one whose disk is full another machine
 // makes the run, and one on which runs fail does not fail those of a whole campaign.
 func TestASickMachine(t *testing.T) {
@@ -384,4 +470,53 @@ func TestACampaignThatEndsAfterItWasLeft(t *testing.T) {
 		t.Error("its runner goes on")
 	}
 	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
+}
+
+// TestRunnersSayWhatIsInForce there, by shapes that netsplit knows.
+func TestRunnersSayWhatIsInForce(t *testing.T) {
+	c := newClass(t)
+	over := make(chan struct{})
+	c.starts(&hand{name: "m1", makes: func(ctx context.Context, _ model.WorkItem) error {
+		<-over
+		return nil
+	}})
+	o := c.offer()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.one(t.Context(), o, item(1))
+		done <- err
+	}()
+	inForce := func(want map[model.Shape]int) func() bool {
+		return func() bool {
+			all := c.hub.Runners()
+			return len(all) == 1 && maps.Equal(all[0].InForce, want)
+		}
+	}
+	c.until("a partition is in force", inForce(map[model.Shape]int{model.Partial: 1}))
+	close(over)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	c.until("none is in force", inForce(nil))
+}
+
+// TestABrokerThatIsLost, as where a backup is restored without it: runners join with the invitation
+// that they have, and runs are made again.
+func TestABrokerThatIsLost(t *testing.T) {
+	c := newClass(t)
+	c.starts(&hand{name: "m1"})
+	o := c.offer()
+	if _, err := c.one(t.Context(), o, item(1)); err != nil {
+		t.Fatal(err)
+	}
+	o.Leave()
+	address := c.hub.Address()
+	c.hub.Close()
+	if err := os.RemoveAll(filepath.Join(c.dir, "cluster", "broker")); err != nil {
+		t.Fatal(err)
+	}
+	c.open(address)
+	if m, err := c.one(t.Context(), c.offer(), item(2)); err != nil || m.Lab != "m1" {
+		t.Errorf("made by %q, %v", m.Lab, err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 )
@@ -23,7 +24,10 @@ func (e Existing) connect(address string, options ...nats.Option) (*nats.Conn, n
 		n = DefaultName
 	}
 	if !token.MatchString(string(n)) {
-		return nil, "", fmt.Errorf("cluster name %q: use letters, digits, - and _", n)
+		return nil, "", fmt.Errorf("cluster name %q: use letters, digits, - and _, at most 64", n)
+	}
+	if strings.Contains(string(n)+"-", recordsOf) { // another daemon would take its buckets for those of a runner
+		return nil, "", fmt.Errorf("cluster name %q: choose one without -records", n)
 	}
 	if u, err := url.Parse(address); err != nil || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
 		return nil, "", fmt.Errorf("cluster %q is no URL of a NATS server: use nats://HOST:PORT or tls://HOST:PORT", address)

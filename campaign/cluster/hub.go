@@ -52,7 +52,7 @@ type Hub struct {
 
 	items, results, givenUp jetstream.Stream
 	campaigns               jetstream.KeyValue
-	files                   jetstream.ObjectStore
+	files                   store
 	reading                 []jetstream.ConsumeContext
 	key                     *ecdsa.PrivateKey // signs what runners do; nil with an existing server
 
@@ -61,6 +61,7 @@ type Hub struct {
 
 	mu      sync.Mutex
 	buckets map[string]bool         // runners whose records have one
+	stores  map[string]store        // by runner
 	runners map[string]model.Runner // by instance
 	offers  map[string]*Offer       // by campaign
 	early   map[string][]giveUp     // by campaign that is not offered (yet)
@@ -85,7 +86,7 @@ func Open(ctx context.Context, c Config) (_ *Hub, err error) {
 	if c.HasRoom == nil {
 		c.HasRoom = func() bool { return true }
 	}
-	h := &Hub{c: c, n: DefaultName, runners: map[string]model.Runner{}, offers: map[string]*Offer{}, early: map[string][]giveUp{}, buckets: map[string]bool{}, bringing: make(chan struct{}, maxBringing)}
+	h := &Hub{c: c, n: DefaultName, runners: map[string]model.Runner{}, offers: map[string]*Offer{}, early: map[string][]giveUp{}, buckets: map[string]bool{}, stores: map[string]store{}, bringing: make(chan struct{}, maxBringing)}
 	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -109,10 +110,15 @@ func Open(ctx context.Context, c Config) (_ *Hub, err error) {
 			return h, fmt.Errorf("broker of the cluster: %w", err)
 		}
 	}
+	if takes := h.nc.MaxPayload(); takes > 0 && takes < leastMessage {
+		return h, fmt.Errorf("the NATS server at %s takes messages of at most %d bytes (max_payload), and records travel in pieces of up to %d: raise it there", h.Address(), takes, leastMessage)
+	}
 	if h.js, err = jetstream.New(h.nc, jetstream.WithDefaultTimeout(callTime)); err != nil {
 		return h, err
 	}
-	if err := h.make(ctx); err != nil {
+	if err := h.make(ctx); errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return h, fmt.Errorf("the NATS server at %s has no JetStream for this user: turn it on there: %w", h.Address(), err)
+	} else if err != nil {
 		return h, fmt.Errorf("cluster: %w", err)
 	}
 	if err := h.tidy(ctx); err != nil {
@@ -140,7 +146,10 @@ func (h *Hub) make(ctx context.Context) (err error) {
 	if h.campaigns, err = h.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: h.n.campaigns(), Storage: jetstream.FileStorage}); err != nil {
 		return err
 	}
-	h.files, err = h.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: h.n.files(), Storage: jetstream.FileStorage})
+	if _, err = h.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: h.n.files(), Storage: jetstream.FileStorage}); err != nil {
+		return err
+	}
+	h.files, err = openStore(ctx, h.js, h.n.files())
 	return err
 }
 
@@ -211,10 +220,11 @@ func (h *Hub) remove(ctx context.Context, campaign string) error {
 		h.stopRuns(campaign, allRuns, ""))
 	buckets := h.js.ObjectStoreNames(ctx)
 	for bucket := range buckets.Name() {
-		if !strings.HasPrefix(bucket, h.n.records("")) {
+		runner, is := strings.CutPrefix(bucket, h.n.records(""))
+		if !is {
 			continue
 		}
-		records, err := h.js.ObjectStore(ctx, bucket)
+		records, err := h.records(ctx, runner)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -222,12 +232,14 @@ func (h *Hub) remove(ctx context.Context, campaign string) error {
 		objects, err := records.List(ctx)
 		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 			errs = append(errs, err)
+			continue // without them no piece is known to be of no record
 		}
 		for _, o := range objects {
 			if strings.HasPrefix(o.Name, campaign+"/") {
 				errs = append(errs, records.Delete(ctx, o.Name))
 			}
 		}
+		errs = append(errs, records.tidy(ctx, objects, time.Now().Add(-h.c.times.half)))
 	}
 	return errors.Join(append(errs, buckets.Error())...)
 }
@@ -299,6 +311,22 @@ func (h *Hub) Away() error {
 	}
 	return fmt.Errorf("the NATS server at %s cannot be reached: %w; runners keep what they make until it can", h.Address(), cmp.Or(h.nc.LastError(), errors.New("it does not answer")))
 }
+
+// maxMessage is how many bytes a message may have; an existing server has a bound of its own.
+func (h *Hub) maxMessage() int64 {
+	most := int64(maxMessage)
+	if takes := h.nc.MaxPayload(); takes > 0 {
+		most = min(most, takes)
+	}
+	return most - headerRoom
+}
+
+// leastMessage is what an existing server must take: pieces of an object store (128 KiB in
+// nats.go), and its answers.
+const leastMessage = 128<<10 + headerRoom
+
+// headerRoom is enough for the headers of a message, the signature among them.
+const headerRoom = 1 << 10
 
 // isFull says whether the daemon's own broker stores nothing for want of room.
 func (h *Hub) isFull() bool { return h.broker != nil && h.broker.isSick() }

@@ -121,6 +121,10 @@ func (r *Runner) make(ctx context.Context, bench Bench, m jetstream.Msg, h *heal
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		u.live = live
+	}, Cuts: func(inForce func() map[model.Shape]int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		u.cuts = inForce
 	}})
 	if dir != "" {
 		defer bench.Forget(dir)
@@ -268,11 +272,11 @@ func (r *Runner) takeBack(w model.WorkItem, res result) {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), r.c.times.renewal())
 	defer stop()
-	records, err := r.js.ObjectStore(ctx, r.n.records(r.about.Name))
+	records, err := openStore(ctx, r.js, r.n.records(r.about.Name))
 	if err == nil {
 		err = records.Delete(ctx, res.Record)
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+	if err != nil {
 		r.c.Log.Debug("a record that nobody needs stays until its campaign ends", "run", w.Run, "err", err)
 	}
 }

@@ -14,9 +14,10 @@ const DefaultName = "netsplit"
 // times are those of the protocol. A lease is renewed three times before it ends, and a runner
 // is gone after three beats that did not come. A campaign that a machine cannot run is left
 // alone for retry: memory may be free later, or a program installed.
-type times struct{ lease, beat, retry time.Duration }
+// A piece of a record that is older than half belongs to none that still comes.
+type times struct{ lease, beat, retry, half time.Duration }
 
-var usual = times{lease: 15 * time.Second, beat: 3 * time.Second, retry: 15 * time.Second}
+var usual = times{lease: 15 * time.Second, beat: 3 * time.Second, retry: 15 * time.Second, half: time.Hour}
 
 func (t times) renewal() time.Duration { return t.lease / 3 }
 func (t times) gone() time.Duration    { return 3 * t.beat }
@@ -40,8 +41,11 @@ func (n names) givenUp() string   { return string(n) + "-given-up" }
 func (n names) campaigns() string { return string(n) + "-campaigns" }
 func (n names) files() string     { return string(n) + "-files" }
 
+// recordsOf is between the name of a cluster and that of a runner.
+const recordsOf = "-records-"
+
 // records is where a runner puts its records: it has no right to those of others.
-func (n names) records(runner string) string { return string(n) + "-records-" + runner }
+func (n names) records(runner string) string { return string(n) + recordsOf + runner }
 
 // subject joins words: item.<campaign>.<run>, result.<campaign>.<run>.<runner>,
 // stop.<campaign>.<run>, doing.<runner>.<run>, runner.<runner>, software.<runner>,

@@ -267,8 +267,8 @@ func (o *Offer) handOut(ctx context.Context, w model.WorkItem) error {
 	if err != nil {
 		return err
 	}
-	if len(b) > maxMessage {
-		return fmt.Errorf("the scenario of run %s takes %d bytes, and the most is %d", w.Run, len(b), maxMessage)
+	if most := o.h.maxMessage(); int64(len(b)) > most {
+		return fmt.Errorf("the scenario of run %s takes %d bytes, and the broker of the cluster takes at most %d (max_payload)", w.Run, len(b), most)
 	}
 	for {
 		if o.h.isFull() { // it would not answer
@@ -365,7 +365,7 @@ func (o *Offer) tryBring(ctx context.Context, w model.WorkItem, out outcome, dir
 		return false, err
 	}
 	defer os.RemoveAll(tmp)
-	records, err := o.h.js.ObjectStore(ctx, o.h.n.records(out.runner))
+	records, err := o.h.records(ctx, out.runner)
 	if err != nil {
 		return false, err
 	}
@@ -373,7 +373,7 @@ func (o *Offer) tryBring(ctx context.Context, w model.WorkItem, out outcome, dir
 	if err != nil {
 		return false, err
 	}
-	err = unpack(object, tmp, forOwner)
+	err = unpack(object, tmp, forOwner, ofRecord)
 	if err == nil { // to its end, or else its digest is not checked
 		_, err = io.Copy(io.Discard, object)
 	}
@@ -437,14 +437,14 @@ func (h *Hub) forget(ctx context.Context, r result) error {
 	if r.Record == "" {
 		return nil
 	}
-	records, err := h.js.ObjectStore(ctx, h.n.records(r.runner))
-	if err == nil {
-		err = records.Delete(ctx, r.Record)
-	}
-	if errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) {
+	records, err := h.records(ctx, r.runner)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return records.Delete(ctx, r.Record)
 }
 
 // End leaves the campaign, and ends it for the runners.

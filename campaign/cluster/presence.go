@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,7 @@ func (h *Hub) heard(m *nats.Msg) {
 		return
 	}
 	r.Seen = time.Now()
+	maps.DeleteFunc(r.InForce, func(s model.Shape, n int) bool { return !slices.Contains(model.Shapes(), s) || n < 1 || n > maxSlots })
 	h.mu.Lock()
 	if !h.buckets[r.Name] {
 		h.buckets[r.Name] = true
@@ -83,9 +85,12 @@ func (h *Hub) heard(m *nats.Msg) {
 	} else {
 		h.runners[r.Instance] = r
 	}
-	h.count()
+	changed := !known || old.State != r.State || old.Reason != r.Reason || old.Campaign != r.Campaign
+	if changed || old.Slots != r.Slots {
+		h.count()
+	}
 	h.mu.Unlock()
-	if !known || old.State != r.State || old.Reason != r.Reason || old.Campaign != r.Campaign {
+	if changed {
 		h.c.Changed(r)
 	}
 }

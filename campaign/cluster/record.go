@@ -17,13 +17,19 @@ import (
 	"netsplit/record/rundir"
 )
 
-// Bounds of a folder that another machine sends.
-const (
-	maxFiles         = 100_000
-	maxRecordBytes   = 4 << 30
-	maxSoftwareBytes = 16 << 30
-	maxWindow        = 64 << 20 // of zstd, in memory
+// bounds are those of a folder that another machine sends.
+type bounds struct {
+	files int
+	bytes int64
+}
+
+var (
+	ofRecord   = bounds{files: 100_000, bytes: 4 << 30}
+	ofSoftware = bounds{files: 100_000, bytes: 16 << 30}
 )
+
+// maxWindow bounds what zstd takes of the memory, in bytes.
+const maxWindow = 64 << 20
 
 // pack writes the regular files below dir as a tar archive, compressed by zstd. What else is
 // there, links among it, is left out.
@@ -55,7 +61,9 @@ func pack(dir string, to io.Writer) error {
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
-		_, err = io.CopyN(w, f, st.Size())
+		if _, err = io.CopyN(w, f, st.Size()); errors.Is(err, io.EOF) {
+			err = fmt.Errorf("%s became shorter while it was read", name)
+		}
 		return err
 	})
 	return errors.Join(err, w.Close(), z.Close())
@@ -70,12 +78,8 @@ const (
 
 // unpack makes the files of such an archive below dir, which must exist. Names that lead out
 // of dir are refused.
-func unpack(from io.Reader, dir string, mode fs.FileMode) error {
-	left := int64(maxRecordBytes)
-	if mode == forAll {
-		left = maxSoftwareBytes
-	}
-	most := left
+func unpack(from io.Reader, dir string, mode fs.FileMode, most bounds) error {
+	left := most.bytes
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -99,8 +103,8 @@ func unpack(from io.Reader, dir string, mode fs.FileMode) error {
 		switch {
 		case h.Typeflag != tar.TypeReg || !filepath.IsLocal(h.Name):
 			return fmt.Errorf("the archive has %q, which is no regular file below its folder", h.Name)
-		case n >= maxFiles || left < 0:
-			return fmt.Errorf("the archive has more than %d files or %d GiB", maxFiles, most>>30)
+		case n >= most.files || left < 0:
+			return fmt.Errorf("the archive has more than %d files or %d bytes", most.files, most.bytes)
 		}
 		if err := unpackFile(root, h, r, mode); err != nil {
 			return err

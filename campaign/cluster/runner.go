@@ -46,6 +46,8 @@ type Bench interface {
 type Say struct {
 	Doing func(what string)
 	Watch func(live func(after uint64) model.LiveState)
+	// Cuts takes a function that counts the partitions in force, by shape.
+	Cuts func(inForce func() map[model.Shape]int)
 }
 
 // Files brings what a runner lacks from the daemon.
@@ -91,6 +93,7 @@ type underWay struct {
 	cancel context.CancelCauseFunc
 	item   jetstream.Msg // as it was delivered last
 	live   func(uint64) model.LiveState
+	cuts   func() map[model.Shape]int
 }
 
 // ErrRefused says that the daemon does not let a runner in any more.
@@ -208,7 +211,7 @@ func (r *Runner) say(change func(*model.Runner)) {
 	if change != nil {
 		change(&r.about)
 	}
-	r.about.Busy = len(r.under)
+	r.about.Busy, r.about.InForce = len(r.under), r.inForce()
 	now := r.about
 	r.mu.Unlock()
 	if r.c.State != nil && (before.State != now.State || before.Reason != now.Reason || before.Campaign != now.Campaign) {
@@ -221,6 +224,20 @@ func (r *Runner) say(change func(*model.Runner)) {
 	if err != nil {
 		r.c.Log.Debug("beat", "err", err)
 	}
+}
+
+// inForce counts the partitions in force here, by shape. The caller holds mu.
+func (r *Runner) inForce() map[model.Shape]int {
+	all := map[model.Shape]int{}
+	for _, u := range r.under {
+		if u.cuts == nil {
+			continue
+		}
+		for shape, n := range u.cuts() {
+			all[shape] += n
+		}
+	}
+	return all
 }
 
 // offers watches the campaigns and works for them, the oldest first.
@@ -427,6 +444,13 @@ func (s supplies) Target(ctx context.Context) ([]byte, error) {
 func (s supplies) Software(ctx context.Context, set, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, supplyTime)
 	defer cancel()
+	if err := s.software(ctx, set, dir); err != nil {
+		return fmt.Errorf("set %s from the daemon's cache: %w", set, err)
+	}
+	return nil
+}
+
+func (s supplies) software(ctx context.Context, set, dir string) error {
 	m, err := s.r.nc.RequestWithContext(ctx, s.r.n.subject("software", s.r.about.Name), []byte(set))
 	if err != nil {
 		return err
@@ -447,11 +471,11 @@ func (s supplies) Software(ctx context.Context, set, dir string) error {
 		return err
 	}
 	hash := sha256.New()
-	err = unpack(io.TeeReader(object, hash), dir, forAll)
+	err = unpack(io.TeeReader(object, hash), dir, forAll, ofSoftware)
 	if err == nil { // to its end
 		_, err = io.Copy(hash, object)
 	}
-	if err := errors.Join(err, object.Close(), object.Error()); err != nil {
+	if err := errors.Join(cmp.Or(object.Error(), err), object.Close()); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != a.Hash {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -25,7 +27,13 @@ func (h *Hub) supply(m *nats.Msg) {
 		dir, hash, err := h.c.Software(set)
 		if err == nil {
 			a.File = "software/" + hash
-			a.Hash, err = h.keepFolder(ctx, a.File, dir)
+			a.Hash, err = h.keepFolder(ctx, a.File, dir, func() error {
+				_, now, err := h.c.Software(set)
+				if err == nil && now != hash {
+					err = fmt.Errorf("set %s changed while it was read: ask again", set)
+				}
+				return err
+			})
 		}
 		if err != nil {
 			a.Error = model.OneLine(err.Error())
@@ -60,14 +68,18 @@ func (h *Hub) keep(ctx context.Context, content []byte) (name string, err error)
 	return name, err
 }
 
-// keepFolder puts a folder among the files, and returns the hash of what is there.
-func (h *Hub) keepFolder(ctx context.Context, name, dir string) (hash string, err error) {
+// keepFolder puts a folder among the files, and returns the hash of what is there. same says,
+// after the folder was read, whether it is still the one that name stands for.
+func (h *Hub) keepFolder(ctx context.Context, name, dir string, same func() error) (hash string, err error) {
 	h.supplying.Lock() // many runners may ask for it at once
 	defer h.supplying.Unlock()
 	info, err := h.files.GetInfo(ctx, name)
 	if err != nil {
 		if err := put(ctx, h.files, name, dir); err != nil {
-			return "", err
+			return "", fmt.Errorf("read %s: %w", dir, err)
+		}
+		if err := same(); err != nil {
+			return "", errors.Join(err, h.files.Delete(ctx, name))
 		}
 		if info, err = h.files.GetInfo(ctx, name); err != nil {
 			return "", err

@@ -50,17 +50,26 @@ func TestARunnerThatLies(t *testing.T) {
 	}
 }
 
-// TestArchivesOfOthers: what leads out of the folder, or is no regular file, is refused.
-func TestArchivesOfOthers(t *testing.T) {
-	outside := filepath.Join(t.TempDir(), "outside")
+// hostile are archives of which nothing may be written outside of the folder.
+func hostile(t *testing.T, outside string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{"garbage": []byte("garbage")}
 	for name, headers := range map[string][]tar.Header{
 		"above":         {{Name: "../outside", Typeflag: tar.TypeReg}},
 		"absolute":      {{Name: outside, Typeflag: tar.TypeReg}},
 		"link":          {{Name: "l", Linkname: "/etc", Typeflag: tar.TypeSymlink}},
+		"through link":  {{Name: "l", Linkname: filepath.Dir(outside), Typeflag: tar.TypeSymlink}, {Name: "l/outside", Typeflag: tar.TypeReg}},
+		"hard link":     {{Name: "l", Linkname: outside, Typeflag: tar.TypeLink}},
 		"through":       {{Name: "a/../../outside", Typeflag: tar.TypeReg}},
-		"device":        {{Name: "d", Typeflag: tar.TypeChar}},
+		"device":        {{Name: "d", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}},
+		"disk":          {{Name: "d", Typeflag: tar.TypeBlock, Devmajor: 8}},
+		"FIFO":          {{Name: "d", Typeflag: tar.TypeFifo}},
+		"folder":        {{Name: "d/", Typeflag: tar.TypeDir}},
+		"itself":        {{Name: ".", Typeflag: tar.TypeReg}},
 		"twice":         {{Name: "x", Typeflag: tar.TypeReg}, {Name: "x", Typeflag: tar.TypeReg}},
 		"file and path": {{Name: "x", Typeflag: tar.TypeReg}, {Name: "x/y", Typeflag: tar.TypeReg}},
+		"huge":          {{Name: "x", Typeflag: tar.TypeReg, Size: ofSoftware.bytes + 1}},
+		"half":          {{Name: "x", Typeflag: tar.TypeReg, Size: 1000}},
 	} {
 		var b bytes.Buffer
 		z, err := zstd.NewWriter(&b)
@@ -71,22 +80,71 @@ func TestArchivesOfOthers(t *testing.T) {
 		for _, h := range headers {
 			err = errors.Join(err, w.WriteHeader(&h))
 		}
-		if err = errors.Join(err, w.Close(), z.Close()); err != nil {
+		if last := headers[len(headers)-1]; last.Size == 0 { // else there is no content
+			err = errors.Join(err, w.Close())
+		}
+		if err = errors.Join(err, z.Close()); err != nil {
 			t.Fatal(err)
 		}
+		out[name] = b.Bytes()
+	}
+	return out
+}
+
+// TestArchivesOfOthers: what leads out of the folder, or is no regular file, is refused.
+func TestArchivesOfOthers(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	for name, archive := range hostile(t, outside) {
 		dir := filepath.Join(t.TempDir(), "in")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := unpack(&b, dir, forOwner); err == nil {
+		if err := unpack(bytes.NewReader(archive), dir, forOwner, ofRecord); err == nil {
 			t.Errorf("%s: it is taken", name)
 		}
-		if _, err := os.Stat(filepath.Join(filepath.Dir(dir), "outside")); err == nil {
-			t.Errorf("%s: a file was made above", name)
+		writesNothing(t, name, dir, outside)
+	}
+}
+
+// writesNothing fails if there is a file at outside, or beside dir, which is alone in its folder.
+func writesNothing(t *testing.T, name, dir, outside string) {
+	t.Helper()
+	if _, err := os.Lstat(outside); err == nil {
+		t.Errorf("%s: a file was made outside", name)
+	}
+	beside, err := os.ReadDir(filepath.Dir(dir))
+	if err != nil || len(beside) != 1 {
+		t.Errorf("%s: a file was made beside the folder: %v, %v", name, beside, err)
+	}
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !d.Type().IsRegular() {
+			t.Errorf("%s: %s is a %v", name, path, d.Type())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestArchivesAreBounded in files and bytes.
+func TestArchivesAreBounded(t *testing.T) {
+	from := t.TempDir()
+	for i := range 4 {
+		if err := os.WriteFile(filepath.Join(from, fmt.Sprint(i)), make([]byte, 1000), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if err := unpack(strings.NewReader("garbage"), t.TempDir(), forOwner); err == nil {
-		t.Error("garbage is taken")
+	for _, c := range []struct {
+		most  bounds
+		taken bool
+	}{{bounds{4, 4000}, true}, {bounds{3, 4000}, false}, {bounds{4, 3999}, false}} {
+		var b bytes.Buffer
+		to := t.TempDir()
+		err := errors.Join(pack(from, &b), unpack(&b, to, forOwner, c.most))
+		if c.taken != (err == nil) || !c.taken && !strings.Contains(err.Error(), fmt.Sprintf("more than %d files or %d bytes", c.most.files, c.most.bytes)) {
+			t.Errorf("4 files of 4000 bytes, at most %+v: %v", c.most, err)
+		}
 	}
 }
 
@@ -103,7 +161,7 @@ func TestArchivesKeepWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := errors.Join(pack(from, &b), unpack(&b, to, forOwner)); err != nil {
+	if err := errors.Join(pack(from, &b), unpack(&b, to, forOwner, ofRecord)); err != nil {
 		t.Fatal(err)
 	}
 	for name, mode := range map[string]os.FileMode{"a": 0o600, "b/c": 0o700} {

@@ -26,37 +26,14 @@ type Profiles struct {
 	Profiles []model.Profile // of Runs, in their order
 	// Around is what the target file says of nodes, clients, roles and periods.
 	Around sequence.Around
+	// Setup is that of Runs, Apart what was left out for another one: CleanProfiles sets both.
+	Setup     Setup
+	Apart     []Apart
+	campaigns []string // directories that CleanProfiles was given
 }
 
 // ErrNoCleanRun means that there is no record of a clean run that could be judged.
 var ErrNoCleanRun = errors.New("no record of a clean run that could be judged")
-
-// CleanProfiles reads the points of the clean runs recorded in these directories of
-// campaigns: those of one target. It is an error if there is none. keys are the identity
-// of points; nil: what the target says.
-func CleanProfiles(campaigns []string, keys []model.PointKey) (*Profiles, error) {
-	var dirs []string
-	for _, c := range campaigns {
-		found, err := filepath.Glob(filepath.Join(c, "*", rundir.SummaryFile))
-		if err != nil {
-			return nil, err
-		}
-		for _, path := range found { // sorted
-			var sum model.RunSummary
-			if err := rundir.ReadJSON(path, &sum); err != nil {
-				return nil, err
-			}
-			if !sum.Minable() {
-				continue
-			}
-			dirs = append(dirs, filepath.Dir(path))
-		}
-	}
-	if len(dirs) == 0 {
-		return nil, fmt.Errorf("%w in %v", ErrNoCleanRun, campaigns)
-	}
-	return ProfilesOf(dirs, keys)
-}
 
 // ProfilesOf reads the points of clean runs, of which these are the directories. Those that
 // cannot be read are left out; it is an error if none can.

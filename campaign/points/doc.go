@@ -1,3 +1,3 @@
-// Package points asks recorded clean runs which faults a search could make, and which of them
-// policies keep. It makes no run.
+// Package points asks recorded runs which faults a search could make, and sequences of two, and
+// which of them policies keep. It makes no run.
 package points

@@ -99,6 +99,10 @@ func (s *session) live(after uint64) model.LiveState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := model.LiveState{At: s.now(), Events: s.lately.since(after), Last: s.lately.last}
+	played := s.engine.Scenario().Steps
+	for _, r := range s.stepResults(s.engine.Result().Steps) {
+		out.Steps = append(out.Steps, model.LiveStep{StepResult: r, Text: played[r.Step-1].String()})
+	}
 	for _, c := range s.gateCuts {
 		if c.on {
 			out.Cuts = append(out.Cuts, model.LiveCut{Name: c.name(), Partition: c.partition, InForce: c.proof.InForceAt > 0})

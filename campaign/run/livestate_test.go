@@ -15,15 +15,21 @@ func TestTheLiveStateShowsTheCut(t *testing.T) {
 	s.Mark(model.EventWorkload)
 	gossip(t, s, "n2", "n3", "G n1=NORMAL n2=NORMAL n3=NORMAL")
 	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL")
+	if l := s.live(0); len(l.Steps) != 1 || l.Steps[0].By != "" || !strings.HasPrefix(l.Steps[0].Text, "cut complete n3 | n1,n2; when ") {
+		t.Errorf("a step that waits: %+v", l.Steps)
+	}
 	gossip(t, s, "n2", "n3", "G n1=LEFT n2=NORMAL n3=NORMAL") // cut
 	<-s.gateCuts[0].confirmed
 	l := s.live(0)
 	if len(l.Cuts) != 1 || l.Cuts[0].Name != "step 1" || !l.Cuts[0].InForce || l.Cuts[0].Partition.String() != model.Isolate("n3", testNodes, model.Drop).String() {
 		t.Errorf("cuts %+v", l.Cuts)
 	}
+	if len(l.Steps) != 1 || l.Steps[0].By != model.ReasonState || l.Steps[0].EndedBy != "" {
+		t.Errorf("a step that acts: %+v", l.Steps)
+	}
 	gossip(t, s, "n3", "n2", "G n1=NORMAL n2=NORMAL n3=NORMAL") // heals
-	if l := s.live(0); len(l.Cuts) != 0 {
-		t.Errorf("after the heal: %+v", l.Cuts)
+	if l := s.live(0); len(l.Cuts) != 0 || len(l.Steps) != 1 || l.Steps[0].EndedBy == "" {
+		t.Errorf("after the heal: %+v, %+v", l.Cuts, l.Steps)
 	}
 	since := s.live(l.Last)
 	if len(since.Events) == 0 || since.Events[0].Num != l.Last+1 || since.Last != since.Events[len(since.Events)-1].Num {

@@ -9,6 +9,12 @@ import (
 	"netsplit/record"
 )
 
+// settling asks the target what holds; nodes.Processes says what each call does.
+type settling interface {
+	Settle(ctx context.Context, all []model.Condition, also func() []string) []string
+	AskQuiesce(ctx context.Context, host model.NodeID) error
+}
+
 // recover waits until the target is stable again and the invariants hold.
 func (r *run) recover(ctx context.Context) record.Recovery {
 	rec := record.Recovery{HealedAt: r.s.now(), Limit: r.target.Timing.Recover}
@@ -20,7 +26,7 @@ func (r *run) recover(ctx context.Context) record.Recovery {
 	left := max(rec.HealedAt+rec.Limit-r.s.now(), 3*time.Second)
 	rctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	rec.Pending = r.procs.Settle(rctx, r.target.Stable, func() []string {
+	rec.Pending = r.settles.Settle(rctx, r.target.Stable, func() []string {
 		var out []string
 		for _, v := range r.s.violated() {
 			out = append(out, v.String())
@@ -68,11 +74,11 @@ func (r *run) quiesce(ctx context.Context, q *model.Quiesce) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, q.Limit)
 	defer cancel()
 	for _, h := range q.Hosts {
-		if err := r.procs.AskQuiesce(ctx, h); err != nil {
+		if err := r.settles.AskQuiesce(ctx, h); err != nil {
 			r.s.Note("quiesce: asked %s: %v", h, err)
 		}
 	}
-	if pending := r.procs.Settle(ctx, q.Until, nil); len(pending) > 0 {
+	if pending := r.settles.Settle(ctx, q.Until, nil); len(pending) > 0 {
 		r.s.Fail("the target did not come to rest within %v (quiesce): %s", q.Limit, strings.Join(pending, "; "))
 		return 0
 	}

@@ -57,9 +57,11 @@ type run struct {
 	rec    *rundir.Writer
 	s      *session
 	procs  *nodes.Processes
-	probes *probes
-	before arrivals // what had come to the hosts before the target started
-	cost   model.Cost
+	// settles is procs.
+	settles settling
+	probes  *probes
+	before  arrivals // what had come to the hosts before the target started
+	cost    model.Cost
 }
 
 // Execute makes a run and returns what is not in its record yet: the evidence.
@@ -205,6 +207,7 @@ func (r *run) open(began time.Time) (err error) {
 	r.c.Metrics.KnownLinks(explorer.MayCut(&r.c.Scenario))
 	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Testbed: r.c.Testbed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
 		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s, Files: r.files()})
+	r.settles = r.procs
 	r.s.holders = r.holders
 	r.s.damager = r.procs
 	r.s.nodes.procs, r.s.nodes.names = r.procs, map[model.NodeID][]string{}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"netsplit/internal/cutbook"
 	"netsplit/model"
 )
 
@@ -15,19 +16,13 @@ import (
 // for concurrent use.
 type Tally struct {
 	mu      sync.Mutex
-	links   map[model.Link]*cutLink
+	book    *cutbook.Book
 	cuts    map[model.Shape]int
 	counts  map[tallied]int
 	packets map[fated]int
 	gate    map[delayed]model.MetricDelays
 	healed  []time.Duration
 	lastCut time.Time
-}
-
-type cutLink struct {
-	active int
-	since  time.Time
-	cut    time.Duration
 }
 
 type tallied struct{ what, name, of string }
@@ -51,15 +46,7 @@ const (
 
 // NewTally has counted nothing.
 func NewTally() *Tally {
-	return &Tally{links: map[model.Link]*cutLink{}, cuts: map[model.Shape]int{}, counts: map[tallied]int{}, packets: map[fated]int{}, gate: map[delayed]model.MetricDelays{}}
-}
-
-// link is what is counted of a link. The caller holds mu.
-func (t *Tally) link(l model.Link) *cutLink {
-	if t.links[l] == nil {
-		t.links[l] = &cutLink{}
-	}
-	return t.links[l]
+	return &Tally{book: cutbook.New(), cuts: map[model.Shape]int{}, counts: map[tallied]int{}, packets: map[fated]int{}, gate: map[delayed]model.MetricDelays{}}
 }
 
 func (t *Tally) count(what, name, of string) {
@@ -72,9 +59,7 @@ func (t *Tally) count(what, name, of string) {
 func (t *Tally) KnownLinks(links []model.Link) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, l := range links {
-		t.link(l)
-	}
+	t.book.Know(links...)
 }
 
 // CutStarted implements Metrics.
@@ -83,12 +68,7 @@ func (t *Tally) CutStarted(shape model.Shape, links []model.Link) {
 	defer t.mu.Unlock()
 	t.cuts[shape]++
 	t.lastCut = time.Now()
-	for _, l := range links {
-		c := t.link(l)
-		if c.active++; c.active == 1 {
-			c.since = t.lastCut
-		}
-	}
+	t.book.Start(shape, links, t.lastCut)
 }
 
 // CutEnded implements Metrics.
@@ -96,15 +76,14 @@ func (t *Tally) CutEnded(reason string, links []model.Link) {
 	t.count(ofHeal, reason, "")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, l := range links {
-		c := t.link(l)
-		if c.active == 0 { // it was not started
-			continue
-		}
-		if c.active--; c.active == 0 {
-			c.cut += time.Since(c.since)
-		}
-	}
+	t.book.End(links, time.Now())
+}
+
+// InForce is how many partitions of each shape are in force now.
+func (t *Tally) InForce() map[model.Shape]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.book.InForce()
 }
 
 // PacketFate implements Metrics.
@@ -142,10 +121,10 @@ func (t *Tally) HealTime(d time.Duration) {
 func (t *Tally) Sum() model.RunMetrics {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := model.RunMetrics{Links: slices.SortedFunc(maps.Keys(t.links), model.Link.Compare), Cuts: maps.Clone(t.cuts), LastCut: t.lastCut, HealTimes: slices.Clone(t.healed)}
+	out := model.RunMetrics{Links: t.book.Links(), Cuts: maps.Clone(t.cuts), LastCut: t.lastCut, HealTimes: slices.Clone(t.healed)}
 	for _, l := range out.Links {
-		if c := t.links[l]; c.cut > 0 {
-			out.CutTime = append(out.CutTime, model.MetricTime{Link: l, Time: c.cut})
+		if cut := t.book.Cut(l, time.Now()); cut > 0 {
+			out.CutTime = append(out.CutTime, model.MetricTime{Link: l, Time: cut})
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(t.counts), func(a, b tallied) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.of, b.of)) }) {

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"netsplit/api/client"
+	"netsplit/api/wire"
 )
 
 func accessCommand(conn *daemonFlags) *cobra.Command {
@@ -19,6 +21,7 @@ func accessCommand(conn *daemonFlags) *cobra.Command {
 
 func accessPage(conn *daemonFlags) *cobra.Command {
 	var controls, start bool
+	var o output
 	cmd := &cobra.Command{
 		Use: "page", Short: "print an address that opens the daemon's page in a browser, once", Args: cobra.NoArgs,
 		Long: `Prints an address that opens the daemon's page once, within 5 minutes. Its browser
@@ -33,14 +36,17 @@ lets them.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintln(c.OutOrStdout(), p.URL)
-				fmt.Fprintf(c.ErrOrStderr(), "netsplit: open it once, before %s\n", localTime(p.Until))
-				return nil
+				return printOne(o, c.OutOrStdout(), p, func(out io.Writer, p wire.AccessPage) error {
+					fmt.Fprintf(c.ErrOrStderr(), "netsplit: open it once, before %s\n", localTime(p.Until))
+					_, err := fmt.Fprintln(out, p.URL)
+					return err
+				})
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&controls, "controls", false, "let the page pause, resume and cancel campaigns, heal partitions, and write notes")
 	cmd.Flags().BoolVar(&start, "start", false, "let the page do that, and start and schedule campaigns")
+	o.register(cmd.Flags())
 	return cmd
 }
 

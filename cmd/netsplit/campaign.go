@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ func campaignCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
 	var show progressFlags
 	var ci ciFlags
+	var o output
 	c := &cobra.Command{
 		Use:   "campaign TARGET",
 		Short: "search a target for partition bugs",
@@ -53,16 +55,17 @@ this machine (root) and keeps the records in --runs-dir.`,
 			if spec.StopWhenBroken && ci.known != nil {
 				return usage("--stop-when-broken stops at findings of the baseline, too, and what is new stays hidden: leave out one of the two")
 			}
-			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error { return summarise(c, m, &ci) })
+			return conn.campaign(c, runsDir, spec, show, nil, func(m made) error { return summarise(c, m, &ci, o) })
 		},
 	}
 	what.register(c)
 	f := c.Flags()
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	ci.register(f)
+	o.registerEnd(f)
 	show.register(f)
 	conn.register(c)
-	c.AddCommand(campaignListCommand(conn), conn.completes(campaignShowCommand(conn), false, campaignNames), conn.completes(campaignCompareCommand(conn), true, campaignNames), conn.completes(campaignMapCommand(conn), false, campaignNames), campaignScheduleCommand(conn),
+	c.AddCommand(campaignListCommand(conn), conn.completes(campaignShowCommand(conn), false, campaignNames), conn.completes(campaignCompareCommand(conn), true, campaignNames), conn.completes(campaignMapCommand(conn), false, campaignNames), conn.completes(campaignCausesCommand(conn), false, campaignNames), conn.completesTarget(campaignScheduleCommand(conn), 2),
 		conn.completes(pauseCommand(conn), false, campaignNames), conn.completes(resumeCommand(conn), false, campaignNames), conn.completes(cancelCommand(conn), false, campaignNames))
 	return c
 }
@@ -72,6 +75,7 @@ func resumeCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
 	var show progressFlags
 	var ci ciFlags
+	var o output
 	c := &cobra.Command{
 		Use: "resume CAMPAIGN", Short: "continue a campaign that is paused, or that failed, for example on a full disk",
 		Long: `Continues a campaign that is paused or failed. Judged runs stay. Runs that had not ended
@@ -88,14 +92,15 @@ is interrupted, the campaign is cancelled (to stop and keep it: netsplit campaig
 			}
 			return conn.work(c, runsDir, start, show, nil, func(m made) error {
 				if s := m.campaign.Spec; s.Replay != "" && s.Shrink != nil {
-					return tellShrunk(c.OutOrStdout(), m, smallestFile(s.Replay))
+					return tellShrunk(c.OutOrStdout(), m, smallestFile(s.Replay), o)
 				}
-				return summarise(c, m, &ci)
+				return summarise(c, m, &ci, o)
 			})
 		},
 	}
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the campaign's records are, for work in this process")
 	ci.register(c.Flags())
+	o.registerEnd(c.Flags())
 	show.register(c.Flags())
 	conn.register(c)
 	return c
@@ -105,6 +110,7 @@ is interrupted, the campaign is cancelled (to stop and keep it: netsplit campaig
 const pauseWait = 60 * time.Second
 
 func pauseCommand(conn *daemonFlags) *cobra.Command {
+	var o output
 	c := &cobra.Command{
 		Use: "pause ID", Short: "pause a campaign of the daemon until it is resumed; its current runs are lost and run again then", Args: exactArgs(1, "a campaign's id"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -113,7 +119,12 @@ func pauseCommand(conn *daemonFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(c.OutOrStdout(), "campaign %s is %s after %d runs\n", camp.ID, camp.State, camp.Done)
+				if err := printOne(o, c.OutOrStdout(), camp, func(out io.Writer, camp wire.Campaign) error {
+					_, err := fmt.Fprintf(out, "campaign %s is %s after %d runs\n", camp.ID, camp.State, camp.Done)
+					return err
+				}); err != nil {
+					return err
+				}
 				if camp.State != string(model.CampaignPaused) {
 					return fmt.Errorf("campaign %s is %s and not paused", camp.ID, camp.State)
 				}
@@ -121,24 +132,30 @@ func pauseCommand(conn *daemonFlags) *cobra.Command {
 			})
 		},
 	}
+	o.register(c.Flags())
 	conn.register(c)
 	return c
 }
 
 func cancelCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
+	var o output
 	c := &cobra.Command{
 		Use: "cancel ID", Short: "end a campaign for good, be it paused or failed; what it recorded stays", Args: exactArgs(1, "a campaign's id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
 				camp, err := cl.CancelCampaign(ctx, args[0])
-				if err == nil {
-					fmt.Fprintf(c.OutOrStdout(), "campaign %s is asked to end: it is %s after %d runs\n", camp.ID, camp.State, camp.Done)
+				if err != nil {
+					return err
 				}
-				return err
+				return printOne(o, c.OutOrStdout(), camp, func(out io.Writer, camp wire.Campaign) error {
+					_, err := fmt.Fprintf(out, "campaign %s is asked to end: it is %s after %d runs\n", camp.ID, camp.State, camp.Done)
+					return err
+				})
 			})
 		},
 	}
+	o.register(c.Flags())
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs: for a campaign that failed, or whose command was killed")
 	conn.register(c)
 	return c
@@ -146,13 +163,16 @@ func cancelCommand(conn *daemonFlags) *cobra.Command {
 
 // summarise tells how a campaign ended, to whom ci says, and returns what the exit status
 // says.
-func summarise(c *cobra.Command, m made, ci *ciFlags) error {
-	found, verdicts, err := tellCampaign(c, m)
+func summarise(c *cobra.Command, m made, ci *ciFlags, o output) error {
+	found, verdicts, err := tellCampaign(c, m, o)
 	if err != nil {
 		return err
 	}
-	out := outcome(m, found, verdicts, ci)
-	if err := ci.tell(c, m, found, verdicts, out); err != nil {
+	out, say := outcome(m, found, verdicts, ci), c.OutOrStdout()
+	if o != outTable {
+		say = c.ErrOrStderr()
+	}
+	if err := ci.tell(c.Context(), say, m, found, verdicts, out); err != nil {
 		return cmp.Or(withStatus(out, err), err)
 	}
 	return out
@@ -186,7 +206,7 @@ func outcome(m made, found []wire.Finding, verdicts verdictCount, ci *ciFlags) e
 }
 
 // tellCampaign tells what a campaign has found so far.
-func tellCampaign(c *cobra.Command, m made) ([]wire.Finding, verdictCount, error) {
+func tellCampaign(c *cobra.Command, m made, o output) ([]wire.Finding, verdictCount, error) {
 	cl, camp := m.client, m.campaign
 	ctx, stop := context.WithTimeout(context.WithoutCancel(c.Context()), 10*time.Second)
 	defer stop()
@@ -198,6 +218,9 @@ func tellCampaign(c *cobra.Command, m made) ([]wire.Finding, verdictCount, error
 	verdicts, times, err := countRuns(ctx, cl, camp.ID)
 	if err != nil {
 		return nil, nil, err
+	}
+	if o != outTable {
+		return found, verdicts, printOne(o, out, camp, nil)
 	}
 	printHeadline(out, found)
 	for _, w := range camp.Warnings {
@@ -225,8 +248,10 @@ func tellCampaign(c *cobra.Command, m made) ([]wire.Finding, verdictCount, error
 			return nil, nil, err
 		}
 	}
+	if camp.Done > 0 {
+		fmt.Fprintf(out, "\nreport of the campaign: %s\n", m.campaignReport(camp.ID))
+	}
 	if m.dir != "" {
-		fmt.Fprintf(out, "\nreport of the campaign: %s\n", filepath.Join(m.dir, camp.ID, "report.html"))
 		if _, err := os.Stat(filepath.Join(m.dir, camp.ID, rundir.AccountFile)); err == nil {
 			fmt.Fprintf(out, "what became of all that it could have run: %s\n", m.command("policy report "+camp.ID))
 		}
@@ -329,6 +354,7 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 	var withoutCut bool
 	var runsDir, gate string
 	var show progressFlags
+	var o output
 	c := &cobra.Command{
 		Use:   "replay RUN",
 		Short: "repeat a run's scenario and count how often it fails again",
@@ -338,7 +364,7 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 			if err := requireCount(c, "times", "labs"); err != nil {
 				return err
 			}
-			return replay(c, conn, runsDir, wire.CampaignSpec{Replay: args[0], Runs: n, Labs: labs, Gate: gate, WithoutCut: withoutCut}, show)
+			return replay(c, conn, runsDir, wire.CampaignSpec{Replay: args[0], Runs: n, Labs: labs, Gate: gate, WithoutCut: withoutCut}, show, o)
 		},
 	}
 	c.Flags().IntVarP(&n, "times", "n", 10, "how often to repeat it")
@@ -346,6 +372,7 @@ func replayCommand(conn *daemonFlags) *cobra.Command {
 	c.Flags().BoolVar(&withoutCut, "without-cut", false, "the control: the same runs, but nothing is done to the network")
 	c.Flags().StringVar(&gate, "gate", "", "port or packet-in (default: as the run's campaign asked for)")
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")
+	o.registerEnd(c.Flags())
 	show.register(c.Flags())
 	conn.register(c)
 	return c
@@ -374,7 +401,7 @@ func storeIn(runsDir string) error {
 	return nil
 }
 
-func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags) error {
+func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.CampaignSpec, show progressFlags, o output) error {
 	if err := storeIn(runsDir); err != nil {
 		return err
 	}
@@ -382,23 +409,10 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 		p.say("%s repeats %s on %s", camp.ID, spec.Replay, madeOn(camp.Spec))
 	}, func(m made) error {
 		camp := m.campaign
-		verdicts, _, err := countRuns(context.WithoutCancel(c.Context()), m.client, camp.ID)
-		if err != nil {
+		if err := printOne(o, c.OutOrStdout(), camp, func(out io.Writer, _ wire.Campaign) error {
+			return tellReplays(context.WithoutCancel(c.Context()), out, m)
+		}); err != nil {
 			return err
-		}
-		what := "replays of " + spec.Replay
-		if spec.WithoutCut {
-			what += " without its cut"
-		}
-		fmt.Fprintf(c.OutOrStdout(), "%d/%d %s failed for the same cause (%s), on %s\n", camp.Reproduced, camp.Done, what, verdicts, madeOn(camp.Spec))
-		if err := printReplays(context.WithoutCancel(c.Context()), c.OutOrStdout(), m.client, camp.ID, spec.Replay); err != nil {
-			return err
-		}
-		if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
-			fmt.Fprintln(c.OutOrStdout(), camp.Reason)
-		}
-		if m.dir != "" {
-			fmt.Fprintf(c.OutOrStdout(), "records: %s\n", filepath.Join(m.dir, camp.ID))
 		}
 		switch {
 		case m.interrupted:
@@ -434,8 +448,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 			})
 		},
 	}
-	o.register(c.Flags())
-	c.AddCommand(whyCommand(conn))
+	c.AddCommand(conn.completesRecord(whyCommand(conn), campaignNames))
 	asks := []*cobra.Command{c} // the store, or a daemon
 	for verb, status := range map[string]model.InvariantStatus{"pin": model.InvariantPinned, "drop": model.InvariantDrop, "release": model.InvariantMined} {
 		help := map[string]string{"pin": "keep an invariant whatever later runs say", "drop": "leave an invariant out of the search", "release": "return an invariant to the miner"}[verb]
@@ -444,7 +457,7 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 			takes, what = " ID|INVARIANT", "an invariant's id, or an invariant such as 'status[n1]@n2 == status[n1]@n3'"
 			help += ", even one that was not mined"
 		}
-		asks = append(asks, &cobra.Command{
+		asks = append(asks, conn.completes(&cobra.Command{
 			Use: verb + takes, Short: help, Args: exactArgs(1, what),
 			RunE: func(c *cobra.Command, args []string) error {
 				text := strings.Contains(args[0], "@")
@@ -466,12 +479,25 @@ func invariantsCommand(conn *daemonFlags) *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return printInvariants(c.OutOrStdout(), []wire.Invariant{inv})
+					return printOne(o, c.OutOrStdout(), inv, func(out io.Writer, inv wire.Invariant) error { return printInvariants(out, []wire.Invariant{inv}) })
 				})
 			},
-		})
+		}, false, invariantNames(&of, status)))
 	}
+	asks = append(asks, conn.completes(&cobra.Command{
+		Use: "show ID", Short: "show an invariant", Args: exactArgs(1, "an invariant's id"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
+				inv, err := cl.Invariant(ctx, targetName(of), args[0])
+				if err != nil {
+					return err
+				}
+				return printOne(o, c.OutOrStdout(), inv, func(out io.Writer, inv wire.Invariant) error { return printInvariants(out, []wire.Invariant{inv}) })
+			})
+		},
+	}, false, invariantNames(&of, "")))
 	for _, a := range asks {
+		o.register(a.Flags())
 		a.Flags().StringVar(&of, "target", "", "only those of this target: its name, or its file or directory")
 		a.Flags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,13 +18,13 @@ import (
 )
 
 // checkRunOf returns the check of a target by a run of it: one clean run, in
-// this process, whose record is examined.
+// this process, whose record is examined. With problems there is an error, too.
 func checkRunOf(conn *daemonFlags) runCheck {
-	return func(c *cobra.Command, name string, set map[string]string) (err error) {
+	return func(c *cobra.Command, name string, set map[string]string) (x *judge.Examination, err error) {
 		ctx := c.Context()
 		runs, err := os.MkdirTemp("", "netsplit-check-")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		keep := false // the record: somebody was told of it
 		defer func() {
@@ -33,51 +34,59 @@ func checkRunOf(conn *daemonFlags) runCheck {
 		}()
 		cl, dir, end, err := conn.within(ctx, runs)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { err = errors.Join(err, end()) }()
 		camp, err := cl.CreateCampaign(ctx, wire.CampaignSpec{Target: name, Strategy: string(model.StrategyClean), Clean: 1, Labs: 1, Args: set}, 0)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		show := progressFlags{mode: "auto"}
 		if camp, err = follow(ctx, cl, camp, show.progress(c.ErrOrStderr(), time.Now())); err != nil {
-			return err
+			return nil, err
 		}
 		if ctx.Err() != nil {
-			return &exitError{code: exitInterrupted}
+			return nil, &exitError{code: exitInterrupted}
 		}
 		if camp.State == string(model.CampaignFailed) {
 			keep = true
-			return fmt.Errorf("the run failed: %s; its record so far is in %s", camp.Reason, filepath.Join(dir, camp.ID))
+			return nil, fmt.Errorf("the run failed: %s; its record so far is in %s", camp.Reason, filepath.Join(dir, camp.ID))
 		}
 		last, err := lastRecord(filepath.Join(dir, camp.ID))
 		if err != nil {
 			keep = true
-			return err
+			return nil, err
 		}
-		x, err := judge.Examine(last)
-		if err != nil {
+		if x, err = judge.Examine(last); err != nil {
 			keep = true
-			return fmt.Errorf("examine %s: %w", last, err)
+			return nil, fmt.Errorf("examine %s: %w", last, err)
 		}
-		printExamination(c, x)
 		if len(x.Problems) > 0 {
 			keep = true
-			return &exitError{exitFindings, fmt.Errorf("%d problem(s) with %s; the record of the run is %s", len(x.Problems), name, last)}
+			return x, &exitError{exitFindings, fmt.Errorf("%d problem(s) with %s; the record of the run is %s", len(x.Problems), name, last)}
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s runs as its file says\n", name)
-		return nil
+		return x, nil
 	}
 }
 
-func printExamination(c *cobra.Command, x *judge.Examination) {
+// examined is what a run shows of its target file.
+type examined struct {
+	Facts    []string `json:"facts"`    // what was seen
+	Problems []string `json:"problems"` // what does not work as the file says
+}
+
+func examinedOf(x *judge.Examination) examined {
+	return examined{append([]string{}, x.Facts...), append([]string{}, x.Problems...)}
+}
+
+func printExamined(out io.Writer, x examined) error {
 	for _, f := range x.Facts {
-		fmt.Fprintln(c.OutOrStdout(), f)
+		fmt.Fprintln(out, f)
 	}
 	for _, p := range x.Problems {
-		fmt.Fprintln(c.OutOrStdout(), "PROBLEM:", p)
+		fmt.Fprintln(out, "PROBLEM:", p)
 	}
+	return nil
 }
 
 // lastRecord is the record of a campaign's last run that left one. Where there are

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"netsplit/api/wire"
@@ -101,13 +101,13 @@ func (f *ciFlags) counts(target string, x wire.Failure) bool {
 	return x.Class != string(model.Documented) && !f.known[knownKey(target, x)]
 }
 
-// tell writes for programs what a campaign has found. outcome is what the exit status says.
-func (f *ciFlags) tell(c *cobra.Command, m made, found []wire.Finding, verdicts verdictCount, outcome error) error {
+// tell writes for programs what a campaign has found, some of it to say. outcome is what the exit status says.
+func (f *ciFlags) tell(ctx context.Context, say io.Writer, m made, found []wire.Finding, verdicts verdictCount, outcome error) error {
 	if n := len(slices.DeleteFunc(slices.Clone(found), func(x wire.Finding) bool { return !f.known[knownKey(x.Target, x.Failure)] })); n > 0 {
-		fmt.Fprintf(c.OutOrStdout(), "\n%s in %s and not new\n", model.Count(n, "finding is", "findings are"), f.baseline)
+		fmt.Fprintf(say, "\n%s in %s and not new\n", model.Count(n, "finding is", "findings are"), f.baseline)
 	}
 	if f.junit != "" {
-		runs, err := allRuns(context.WithoutCancel(c.Context()), m.client, m.campaign.ID)
+		runs, err := allRuns(context.WithoutCancel(ctx), m.client, m.campaign.ID)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (f *ciFlags) tell(c *cobra.Command, m made, found []wire.Finding, verdicts 
 		}
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" {
-		return f.tellGitHub(c.OutOrStdout(), os.Getenv("GITHUB_STEP_SUMMARY"), m, found, verdicts)
+		return f.tellGitHub(say, os.Getenv("GITHUB_STEP_SUMMARY"), m, found, verdicts)
 	}
 	return nil
 }

@@ -159,7 +159,13 @@ func clusterRevoke() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&runsDir, "runs-dir", "runs", "the daemon's")
-	return cmd
+	return completed(cmd, 1, 1, noFiles, func() []string {
+		invited, err := cluster.Authority{Dir: filepath.Join(runsDir, campaign.ClusterDir)}.Runners()
+		if err != nil {
+			return nil
+		}
+		return invited
+	})
 }
 
 func clusterRunners(conn *daemonFlags) *cobra.Command {

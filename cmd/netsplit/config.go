@@ -161,8 +161,15 @@ func configCommand() *cobra.Command {
 	return c
 }
 
+// checkedConfig is what config check says of a configuration without mistakes.
+type checkedConfig struct {
+	File string         `json:"file"`
+	Keys map[string]any `json:"keys"` // those that it has: a string, or a list of strings
+}
+
 func configCheckCommand() *cobra.Command {
-	return &cobra.Command{
+	var o output
+	c := &cobra.Command{
 		Use: "check FILE", Short: "check a configuration file, and the files that it names; starts and changes nothing",
 		Args: exactArgs(1, "a configuration file"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -177,15 +184,30 @@ func configCheckCommand() *cobra.Command {
 			if err := d.doors.check(); err != nil {
 				return err
 			}
+			x := checkedConfig{File: args[0], Keys: map[string]any{}}
 			for _, key := range configKeys(serve) {
-				if f := serve.Lookup(key); f.Changed {
-					fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", key, f.Value)
+				f := serve.Lookup(key)
+				if !f.Changed {
+					continue
+				}
+				x.Keys[key] = f.Value.String()
+				if list, ok := f.Value.(pflag.SliceValue); ok {
+					x.Keys[key] = list.GetSlice()
 				}
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "%s is right; other keys have their defaults (netsplit serve --help)\n", args[0])
-			return err
+			return printOne(o, c.OutOrStdout(), x, func(out io.Writer, _ checkedConfig) error {
+				for _, key := range configKeys(serve) {
+					if f := serve.Lookup(key); f.Changed {
+						fmt.Fprintf(out, "%s: %s\n", key, f.Value)
+					}
+				}
+				_, err := fmt.Fprintf(out, "%s is right; other keys have their defaults (netsplit serve --help)\n", args[0])
+				return err
+			})
 		},
 	}
+	o.register(c.Flags())
+	return c
 }
 
 func configSchemaCommand() *cobra.Command {

@@ -42,6 +42,7 @@ func TestAConfigurationIsChecked(t *testing.T) {
 		"a: [":                                            {exitUsage, "yaml"},
 		"config: x\n":                                     {exitUsage, `unknown key "config"`},
 		"gate: both\n":                                    {exitUsage, "--gate"},
+		"log-format: xml\n":                               {exitUsage, `--log-format "xml": want text or json`},
 		"testbed: /nowhere.yaml\n":                        {exitUsage, "/nowhere.yaml"},
 		"token-file: /nowhere.token\n":                    {exitFailed, "/nowhere.token"},
 		"runs-dir: r\nallowed-host: [a.b, c.d]\nverbose: true\nkeep-age: 30d\nkeep-size: 20 GB\n": {exitPass, "allowed-host: [a.b,c.d]\nkeep-age: 30d\nkeep-size: 20 GB\nruns-dir: r\nverbose: true\n"},
@@ -92,7 +93,7 @@ func TestFlagsOverrideTheConfiguration(t *testing.T) {
 	if err := errors.Join(f.Parse([]string{"--runs-dir", "mine", "--allowed-host", "x.y"}), applyConfig(f, configFile(t, "runs-dir: its\nallowed-host: [a.b]\nkeep-age: 2w\nverbose: true\n"))); err != nil {
 		t.Fatal(err)
 	}
-	if c.runsDir != "mine" || strings.Join(c.allowed, " ") != "x.y" || c.keep.model().Age.Hours() != 14*24 || !c.verbose || c.openflow != "127.0.0.1:6653" {
+	if c.runsDir != "mine" || strings.Join(c.allowed, " ") != "x.y" || c.keep.model().Age.Hours() != 14*24 || !c.logs.verbose || c.openflow != "127.0.0.1:6653" {
 		t.Errorf("%+v", c)
 	}
 }

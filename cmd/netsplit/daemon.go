@@ -12,6 +12,7 @@ import (
 
 	"netsplit/api/client"
 	"netsplit/api/trust"
+	"netsplit/record/rundir"
 )
 
 // daemonFlags say which daemon a command speaks with. Commands are clients of
@@ -96,7 +97,7 @@ const defaultRunsDir = "runs"
 func (d *daemonFlags) running(ctx context.Context) (*client.Client, error) {
 	c, err := d.client()
 	if err == nil {
-		_, err = c.Version(ctx)
+		_, err = versionOf(ctx, c)
 	}
 	return c, err
 }
@@ -190,10 +191,18 @@ func (p place) command(words string) string { return os.Args[0] + " " + words + 
 
 func (p place) replay(run string) string { return p.command("replay " + run + " -n 10") }
 
+// campaignReport is report, of a campaign.
+func (p place) campaignReport(campaign string) string {
+	if p.dir == "" {
+		return p.command("open " + campaign)
+	}
+	return filepath.Join(p.dir, campaign, rundir.ReportFile)
+}
+
 // report is the path of a run's report, or the command that opens it.
 func (p place) report(campaign, run string) string {
 	if p.dir == "" {
 		return p.command("open " + run)
 	}
-	return filepath.Join(p.dir, campaign, run, "report.html")
+	return filepath.Join(p.dir, campaign, run, rundir.ReportFile)
 }

@@ -38,7 +38,7 @@ func (f *exploreFlags) register(c *cobra.Command, spec *wire.CampaignSpec) {
 	fs.StringVar(&f.policy, "policy", "", "sequences: a file of policies, YAML or Starlark (default: all sequences are run)")
 }
 
-const onlyHelp = "sequences: keep faults with one of these values of a key, such as type='json *',node=n1; repeat it for more values (keys: fault, place and those of points)"
+const onlyHelp = "sequences: keep faults with one of these values of a key, such as type='json *',node=n1; repeat it for more values (keys: fault, id, place and those of points)"
 
 // apply fills in what the flags ask for.
 func (f *exploreFlags) apply(c *cobra.Command, spec *wire.CampaignSpec) (err error) {

@@ -16,8 +16,9 @@ import (
 )
 
 // asking are the commands that may ask a daemon.
-var asking = []string{"campaign", "campaign resume", "campaign cancel", "run", "replay", "shrink", "invariants", "invariants pin", "invariants drop", "invariants release",
-	"doctor", "partition cut", "partition heal", "partition list", "partition show", "access page", "access read-token", "campaign list", "campaign pause", "store backup", "campaign compare", "campaign map", "findings history", "findings note", "store prune", "open", "campaign schedule", "schedule list", "schedule show", "schedule pause", "schedule resume", "schedule delete", "campaign show", "runs", "findings", "findings show", "logs", "watch", "cluster runners", "judge", "script run", "script schedule", "query", "points", "policy try", "policy report", "invariants why"}
+var asking = []string{"campaign", "campaign resume", "campaign cancel", "run", "replay", "shrink", "invariants", "invariants pin", "invariants drop", "invariants release", "invariants show", "findings history show",
+	"doctor", "partition cut", "partition heal", "partition list", "partition show", "access page", "access read-token", "campaign list", "campaign pause", "store backup", "campaign compare", "campaign map", "findings history", "findings note", "store prune", "open", "campaign schedule", "schedule list", "schedule show", "schedule pause", "schedule resume", "schedule delete", "campaign show", "runs", "findings", "findings show", "logs", "watch", "cluster runners", "judge", "script run", "script schedule", "query", "points", "policy try", "policy report", "invariants why",
+	"events", "annotations", "health", "version", "testbed hosts", "testbed switches", "runs show", "runs file", "campaign causes", "export", "script list", "target list", "target show", "target upload", "target delete"}
 
 // TestUnusedFlags: a flag that a command does not use is refused by it, not taken and
 // ignored, and what is to be used in its place is told.
@@ -71,6 +72,11 @@ func TestJudgeStaysHere(t *testing.T) {
 	if code != 1 || !strings.Contains(stderr.String(), "no record of run") {
 		t.Errorf("exit %d, %q", code, &stderr)
 	}
+	for words, want := range map[string]string{"export c-1-r0001": "no record of run", "target list": "", "script list": ""} {
+		if code, _, errs := cli(t, strings.Fields(words)...); want == "" && code != exitPass || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d, %q", words, code, errs)
+		}
+	}
 }
 
 // TestWhatExcludes: flags of which one would be ignored are refused together.
@@ -83,6 +89,7 @@ func TestWhatExcludes(t *testing.T) {
 		{"invariants pin x --api 127.0.0.1:1 --runs-dir x", "exclude one another"},
 		{"doctor --testbed x --api-token-file f", "exclude one another"},
 		{"judge r1 --api 127.0.0.1:1 --runs-dir x", "exclude one another"},
+		{"export r1 --api 127.0.0.1:1 --runs-dir x", "exclude one another"},
 		{"judge r1 --api 127.0.0.1:1 --examine", "leave out the flags of a daemon"},
 		{"judge r1 --api-token-file f", "needs --api"},
 		{"invariants why x --target y", "invariants pin"},

@@ -49,7 +49,11 @@ func (f *ciFlags) tellGitHub(out io.Writer, summary string, m made, found []wire
 			markdown(headline(x.Failure)), markdown(whenSeen(x, found)), markdown(replay))
 	}
 	for _, w := range m.campaign.Warnings {
-		fmt.Fprintf(out, "::warning title=%s::%s%%0A%s\n", property("netsplit: sign of a wrong target file"), message(w.Text), message(w.Advice))
+		title := "netsplit: sign of a wrong target file"
+		if w.Kind == model.WarnLate {
+			title = "netsplit: a step that may not begin"
+		}
+		fmt.Fprintf(out, "::warning title=%s::%s%%0A%s\n", property(title), message(w.Text), message(w.Advice))
 	}
 	if summary == "" {
 		return nil

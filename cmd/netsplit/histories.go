@@ -39,7 +39,33 @@ effect and choice of faults) that show it or judged a fault run:
 	c.Flags().StringVar(&state, "state", "", "only those that are new, known, back or gone")
 	l.register(c)
 	conn.register(c)
+	c.AddCommand(conn.completes(failureShowCommand(conn), false, failureNames))
 	return c
+}
+
+func failureShowCommand(conn *daemonFlags) *cobra.Command {
+	var runsDir string
+	var o output
+	c := &cobra.Command{
+		Use: "show FAILURE", Short: "show a failure over all campaigns", Args: exactArgs(1, "a failure's id"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
+				h, err := cl.FindingHistory(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return printOne(o, c.OutOrStdout(), h, printHistory)
+			})
+		},
+	}
+	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
+	o.register(c.Flags())
+	conn.register(c)
+	return c
+}
+
+func printHistory(out io.Writer, h wire.FindingHistory) error {
+	return printHistories(out, []wire.FindingHistory{h})
 }
 
 func printHistories(out io.Writer, list []wire.FindingHistory) error {
@@ -63,9 +89,7 @@ func findingNoteCommand(conn *daemonFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printOne(o, c.OutOrStdout(), h, func(out io.Writer, h wire.FindingHistory) error {
-					return printHistories(out, []wire.FindingHistory{h})
-				})
+				return printOne(o, c.OutOrStdout(), h, printHistory)
 			})
 		},
 	}

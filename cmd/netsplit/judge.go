@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -19,6 +20,7 @@ import (
 func judgeCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
 	var examine bool
+	var o output
 	c := &cobra.Command{
 		Use:   "judge RUN",
 		Short: "judge a recorded run again",
@@ -36,14 +38,14 @@ write under frames.`,
 				return usage("--examine reads a record on this machine: leave out the flags of a daemon")
 			}
 			if conn.named(c) {
-				return conn.judge(c, args[0])
+				return conn.judge(c, args[0], o)
 			}
 			dir, err := findRun(runsDir, args[0])
 			if err != nil {
 				return err
 			}
 			if examine {
-				return examineRecord(c, dir)
+				return examineRecord(c, dir, o)
 			}
 			abs, err := filepath.Abs(dir)
 			if err != nil {
@@ -54,36 +56,49 @@ write under frames.`,
 				return err
 			}
 			r := wire.FromRun(sum)
-			printVerdict(c, r)
-			fmt.Fprintf(c.OutOrStdout(), "report: %s\n", filepath.Join(dir, rundir.ReportFile))
+			if err := printOne(o, c.OutOrStdout(), r, func(out io.Writer, r wire.Run) error {
+				printVerdict(out, r)
+				_, err := fmt.Fprintf(out, "report: %s\n", filepath.Join(dir, rundir.ReportFile))
+				return err
+			}); err != nil {
+				return err
+			}
 			return verdictExit(r.Verdict)
 		},
 	}
 	conn.register(c)
 	c.Flags().StringVar(&runsDir, "runs-dir", "runs", "where the records are")
 	c.Flags().BoolVar(&examine, "examine", false, "compare the run with its target file instead of judging it")
+	o.register(c.Flags())
 	return c
 }
 
 // judge has the daemon judge a run.
-func (d *daemonFlags) judge(c *cobra.Command, run string) error {
+func (d *daemonFlags) judge(c *cobra.Command, run string, o output) error {
 	return d.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
 		r, err := cl.JudgeRun(ctx, run)
 		if err != nil {
 			return err
 		}
-		printVerdict(c, r)
+		if err := printOne(o, c.OutOrStdout(), r, func(out io.Writer, r wire.Run) error {
+			printVerdict(out, r)
+			return nil
+		}); err != nil {
+			return err
+		}
 		return verdictExit(r.Verdict)
 	})
 }
 
 // examineRecord says what a recorded run shows of its target file.
-func examineRecord(c *cobra.Command, dir string) error {
+func examineRecord(c *cobra.Command, dir string, o output) error {
 	x, err := judge.Examine(dir)
 	if err != nil {
 		return fmt.Errorf("examine %s: %w", dir, err)
 	}
-	printExamination(c, x)
+	if err := printOne(o, c.OutOrStdout(), examinedOf(x), printExamined); err != nil {
+		return err
+	}
 	if len(x.Problems) > 0 {
 		return &exitError{code: exitFindings}
 	}
@@ -103,8 +118,7 @@ func findRun(runsDir, run string) (string, error) {
 	return "", fmt.Errorf("no record of run %q: it is neither a run's directory nor an id below %s (see --runs-dir)", run, runsDir)
 }
 
-func printVerdict(c *cobra.Command, r wire.Run) {
-	out := c.OutOrStdout()
+func printVerdict(out io.Writer, r wire.Run) {
 	fmt.Fprintf(out, "%s: %s: %s\n", r.ID, r.Verdict.Value, r.Verdict.Reason)
 	for _, f := range r.Verdict.Failures {
 		fmt.Fprintf(out, "  %s, %s (%s): %s\n", f.Severity, f.Check, f.Class, f.Summary)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -64,7 +65,13 @@ func labCommand() *cobra.Command {
 			return nil
 		},
 	}
-	status := &cobra.Command{
+	c.AddCommand(up, down, labStatusCommand())
+	return c
+}
+
+func labStatusCommand() *cobra.Command {
+	var o output
+	c := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "list the labs of this machine",
 		Args:  cobra.MaximumNArgs(1),
@@ -73,47 +80,49 @@ func labCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := newTable(c.OutOrStdout(), "LAB", "STATE", "BRIDGE", "DATAPATH", "HOSTS", "CONTROLLER", "OWNER")
-			found := len(args) == 0
-			var dirs []string
-			for _, s := range list {
-				if len(args) == 1 && s.Name != args[0] {
-					continue
+			if len(args) == 1 {
+				list = slices.DeleteFunc(list, func(s lab.Status) bool { return s.Name != args[0] })
+				if len(list) == 0 {
+					return fmt.Errorf("no lab %q: netsplit lab status lists the labs", args[0])
 				}
-				found = true
-				dirs = append(dirs, s.OVSRunDir)
-				var hosts []string
-				for _, h := range s.Hosts {
-					hosts = append(hosts, string(h.Name))
-				}
-				owner := "none"
-				if s.Owner != 0 {
-					owner = fmt.Sprintf("process %d", s.Owner)
-					if !s.OwnerAlive {
-						owner += " (dead: the next up or down removes the lab)"
-					}
-				}
-				control := "none"
-				if s.Controller != "" {
-					control = s.Controller
-					if !s.Connected {
-						control += " (not connected)"
-					}
-				}
-				t.row(s.Name, s.Phase, s.Bridge, s.Datapath, strings.Join(hosts, ","), control, owner)
 			}
-			if !found {
-				return fmt.Errorf("no lab %q: netsplit lab status lists the labs", args[0])
-			}
-			slices.Sort(dirs)
-			for _, dir := range slices.Compact(dirs) {
-				t.say(fmt.Sprintf("their Open vSwitch: ovs-vsctl --db=unix:%s/db.sock show, ovs-ofctl -O OpenFlow13 dump-flows unix:%s/BRIDGE.mgmt", dir, dir))
-			}
-			return t.end()
+			return printAll(o, c.OutOrStdout(), list, printLabs)
 		},
 	}
-	c.AddCommand(up, down, status)
+	o.register(c.Flags())
 	return c
+}
+
+func printLabs(out io.Writer, list []lab.Status) error {
+	t := newTable(out, "LAB", "STATE", "BRIDGE", "DATAPATH", "HOSTS", "CONTROLLER", "OWNER")
+	var dirs []string
+	for _, s := range list {
+		dirs = append(dirs, s.OVSRunDir)
+		var hosts []string
+		for _, h := range s.Hosts {
+			hosts = append(hosts, string(h.Name))
+		}
+		owner := "none"
+		if s.Owner != 0 {
+			owner = fmt.Sprintf("process %d", s.Owner)
+			if !s.OwnerAlive {
+				owner += " (dead: the next up or down removes the lab)"
+			}
+		}
+		control := "none"
+		if s.Controller != "" {
+			control = s.Controller
+			if !s.Connected {
+				control += " (not connected)"
+			}
+		}
+		t.row(s.Name, s.Phase, s.Bridge, s.Datapath, strings.Join(hosts, ","), control, owner)
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		t.say(fmt.Sprintf("their Open vSwitch: ovs-vsctl --db=unix:%s/db.sock show, ovs-ofctl -O OpenFlow13 dump-flows unix:%s/BRIDGE.mgmt", dir, dir))
+	}
+	return t.end()
 }
 
 func binary() (string, error) {

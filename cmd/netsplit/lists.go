@@ -71,6 +71,7 @@ func campaignListCommand(conn *daemonFlags) *cobra.Command {
 	}
 	c.Flags().StringVar(&of.Target, "target", "", "only those on this target, whatever its release")
 	c.Flags().StringVar(&of.State, "state", "", "only those that are queued, running, paused, done, cancelled or failed")
+	c.Flags().StringVar(&of.Schedule, "schedule", "", "only those of this schedule")
 	l.register(c)
 	conn.register(c)
 	return c
@@ -121,7 +122,7 @@ func campaignShowCommand(conn *daemonFlags) *cobra.Command {
 					return err
 				}
 				return printOne(o, c.OutOrStdout(), camp, func(io.Writer, wire.Campaign) error {
-					_, _, err := tellCampaign(c, made{client: cl, campaign: camp, place: conn.place(dir)})
+					_, _, err := tellCampaign(c, made{client: cl, campaign: camp, place: conn.place(dir)}, outTable)
 					return err
 				})
 			})
@@ -156,6 +157,7 @@ func runsCommand(conn *daemonFlags) *cobra.Command {
 	f.StringVar(&of.Verdict, "verdict", "", "only those with this verdict: pass, fail, unknown or vacuous")
 	l.register(c)
 	conn.register(c)
+	c.AddCommand(conn.completes(runShowCommand(conn), false, runNames), runFileCommand(conn))
 	return c
 }
 
@@ -195,7 +197,7 @@ func findingsCommand(conn *daemonFlags) *cobra.Command {
 	c.Flags().StringVar(&campaign, "campaign", "", "only those of this campaign")
 	l.register(c)
 	conn.register(c)
-	c.AddCommand(conn.completes(findingShowCommand(conn), false, findingNames), findingHistoryCommand(conn), findingNoteCommand(conn))
+	c.AddCommand(conn.completes(findingShowCommand(conn), false, findingNames), findingHistoryCommand(conn), conn.completes(findingNoteCommand(conn), false, failureNames))
 	return c
 }
 

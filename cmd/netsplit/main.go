@@ -120,8 +120,9 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	var conn daemonFlags
-	root.AddCommand(serveCommand(), campaignCommand(&conn), runCommand(&conn), scheduleCommand(&conn), storeCommand(&conn), configCommand(), conn.completes(replayCommand(&conn), false, runNames), conn.completes(shrinkCommand(&conn), false, runNames), runsCommand(&conn), findingsCommand(&conn), conn.completes(logsCommand(&conn), false, runNames), conn.completes(watchCommand(&conn), false, liveRunNames), conn.completes(openCommand(&conn), false, runNames), judgeCommand(&conn), conn.completes(queryCommand(&conn), false, runNames), exportCommand(), checkCommand(), pointsCommand(&conn), policyCommand(&conn), invariantsCommand(&conn),
-		labCommand(), testbedCommand(), doctorCommand(&conn), partitionCommand(&conn), accessCommand(&conn), scriptCommand(&conn), targetCommand(checkRunOf(&conn)), nodeCommand(), dashboardCommand(), manCommand(), agentCommand(), clusterCommand(&conn), runnerCommand())
+	root.AddCommand(serveCommand(), conn.completesTarget(campaignCommand(&conn), 1), conn.completesTarget(runCommand(&conn), 1), scheduleCommand(&conn), storeCommand(&conn), configCommand(), conn.completes(replayCommand(&conn), false, runNames), conn.completes(shrinkCommand(&conn), false, runNames), runsCommand(&conn), findingsCommand(&conn), conn.completes(logsCommand(&conn), false, runNames), conn.completes(watchCommand(&conn), false, liveRunNames), conn.completes(openCommand(&conn), false, reportNames), conn.completesRecord(judgeCommand(&conn), runNames), conn.completesRecord(queryCommand(&conn), runNames), conn.completesRecord(exportCommand(&conn), runNames), conn.completesRecord(checkCommand(), runNames), pointsCommand(&conn), policyCommand(&conn), invariantsCommand(&conn),
+		labCommand(), testbedCommand(&conn), annotationsCommand(&conn), eventsCommand(&conn), healthCommand(&conn), doctorCommand(&conn), partitionCommand(&conn), accessCommand(&conn), scriptCommand(&conn), targetCommand(&conn), nodeCommand(), dashboardCommand(), manCommand(), agentCommand(), clusterCommand(&conn), runnerCommand(), versionCommand(&conn))
+	conn.completeFlags(root)
 	wantsCommand(root)
 	return root
 }

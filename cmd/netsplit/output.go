@@ -29,6 +29,12 @@ func (o *output) register(f *pflag.FlagSet) {
 	f.VarP(o, outputFlag, "o", "table, json (one document) or jsonl (a line for each element)")
 }
 
+// registerEnd is register for a command that waits for the end of a campaign.
+func (o *output) registerEnd(f *pflag.FlagSet) {
+	o.register(f)
+	f.Lookup(outputFlag).Usage = "table, json or jsonl: the last two print the campaign as the API has it, once it has ended"
+}
+
 // String is the format.
 func (o *output) String() string { return string(*o) }
 

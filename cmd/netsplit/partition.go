@@ -113,6 +113,12 @@ of tcp or udp, or only packets that open TCP connections:
 			return cut(c, conn, o, spec, noWait)
 		},
 	}
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return strings.Split(shapeNames(), ", "), noFiles
+		}
+		return conn.known(hostNames), noFiles
+	}
 	f := cmd.Flags()
 	f.StringVar(&spec.Name, "name", "", "its name, for heal and show; default: the daemon chooses one")
 	f.StringVar(&spec.Label, "label", "", "split: the label to compare")

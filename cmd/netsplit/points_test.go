@@ -21,54 +21,99 @@ import (
 	"netsplit/record/rundir"
 )
 
-// cleanRuns writes the records of two clean runs of a target: a client writes, n1 copies
-// to n2, and the nodes ping each other all the time. The second run has one point more.
+// cleanRuns writes the records of two clean runs of a target: see recordPair. The second run has
+// one point more.
 func cleanRuns(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	for i := range 2 {
-		run := fmt.Sprintf("c-1-r000%d", i+1)
-		dir := filepath.Join(root, "c-1", run)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		meta := model.RunMeta{Campaign: "c-1", Run: run, Target: "pair", Scenario: model.Scenario{Strategy: model.StrategyClean}}
-		target := model.Target{Name: "pair", Nodes: []model.NodeID{"n1", "n2"}, Protocols: []model.Protocol{{Port: 7000}}}
-		for file, v := range map[string]any{rundir.MetaFile: meta, rundir.TargetFile: target, rundir.TestbedFile: model.Testbed{}, rundir.EvidenceFile: record.Evidence{},
-			rundir.SummaryFile: model.RunSummary{RunMeta: meta, Verdict: model.Verdict{Value: model.VerdictPass}}} {
-			if err := rundir.WriteJSON(filepath.Join(dir, file), v); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var lines []string
-		num, msgs := 0, 0
-		event := func(at time.Duration, kind model.EventKind, msg string) {
-			num++
-			lines = append(lines, fmt.Sprintf(`{"n":%d,"t":%d,"k":%q%s}`, num, at, kind, msg))
-		}
-		for at := time.Duration(0); at < 12*time.Second; at += 500 * time.Millisecond {
-			say := func(from, to, typ string) {
-				msgs++
-				event(at, model.EventMessage, fmt.Sprintf(`,"msg":{"num":%d,"at":%d,"from":%q,"to":%q,"fromPort":50000,"toPort":7000,"type":%q}`, msgs, at, from, to, typ))
-			}
-			say("n1", "n2", "ping")
-			switch {
-			case at == 3*time.Second:
-				event(at, model.EventWorkload, "")
-			case at == 4*time.Second:
-				say("c1", "n1", "write")
-				say("n1", "n2", "copy")
-			case at == 5*time.Second && i == 1:
-				say("n2", "c1", "late")
-			case at == 6*time.Second:
-				event(at, model.EventStop, "")
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, rundir.EventsFile), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	recordPair(t, root, pairRun{campaign: "c-1", n: 1})
+	recordPair(t, root, pairRun{campaign: "c-1", n: 2, late: true})
+	return root
+}
+
+// pairRun is a run of the target pair.
+type pairRun struct {
+	campaign string
+	n        int
+	late     bool // n2 says late, too
+	release  string
+	args     map[string]string
+	lost     bool // its copy is lost, by the one fault of a sequence, and made again
+	missed   bool // the same, but the fault did not occur
+	started  time.Time
+}
+
+// lostCopy is the fault of pairRun.lost.
+func lostCopy() model.PointFault {
+	return model.PointFault{Kind: model.PointLose, Place: model.PlaceBefore,
+		Point: model.Point{Side: model.SideSend, Node: "n1", Peer: "n2", Type: "copy", Port: 7000, After: "write", Nth: 1}}
+}
+
+// recordPair writes the record of a run: a client writes, n1 copies to n2, and the nodes ping each
+// other all the time.
+func recordPair(t *testing.T, root string, r pairRun) {
+	t.Helper()
+	run := fmt.Sprintf("%s-r%04d", r.campaign, r.n)
+	dir := filepath.Join(root, r.campaign, run)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	meta := model.RunMeta{Campaign: r.campaign, Run: run, Target: "pair", Started: r.started, Scenario: model.Scenario{Strategy: model.StrategyClean}}
+	var result model.RunResult
+	if r.lost || r.missed {
+		meta.Scenario.Strategy, meta.Scenario.Sequence = model.StrategySequences, []model.PointFault{lostCopy()}
+		result.Steps = []model.StepResult{{Step: 1}}
+	}
+	if r.lost {
+		result.Steps[0].By = model.ReasonMessage
+	}
+	target := model.Target{Name: "pair", Release: r.release, Nodes: []model.NodeID{"n1", "n2"}, Protocols: []model.Protocol{{Port: 7000}}, Args: map[string]model.TargetArg{}}
+	for k, v := range r.args {
+		target.Args[k] = model.TargetArg{Default: v}
+	}
+	for file, v := range map[string]any{rundir.MetaFile: meta, rundir.TargetFile: target, rundir.TestbedFile: model.Testbed{}, rundir.EvidenceFile: record.Evidence{Result: result},
+		rundir.SummaryFile: model.RunSummary{RunMeta: meta, Release: r.release, Result: result, Verdict: model.Verdict{Value: model.VerdictPass}}} {
+		if err := rundir.WriteJSON(filepath.Join(dir, file), v); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return root
+	var lines []string
+	num, msgs := 0, 0
+	event := func(at time.Duration, kind model.EventKind, msg string) {
+		num++
+		lines = append(lines, fmt.Sprintf(`{"n":%d,"t":%d,"k":%q%s}`, num, at, kind, msg))
+	}
+	decided := ""
+	for at := time.Duration(0); at < 12*time.Second; at += 500 * time.Millisecond {
+		say := func(from, to, typ string) {
+			msgs++
+			event(at, model.EventMessage, fmt.Sprintf(`,"msg":{"num":%d,"at":%d,"from":%q,"to":%q,"fromPort":50000,"toPort":7000,"type":%q}`, msgs, at, from, to, typ))
+		}
+		say("n1", "n2", "ping")
+		switch {
+		case at == 3*time.Second:
+			event(at, model.EventWorkload, "")
+		case at == 4*time.Second:
+			say("c1", "n1", "write")
+			say("n1", "n2", "copy")
+			if r.lost {
+				event(at, model.EventTick, "")
+				decided = fmt.Sprintf(`{"event":%d,"t":%d,"fault":1,"message":%d,"reason":"fault"}`+"\n", num, at, msgs)
+			}
+		case at == 5*time.Second && r.late:
+			say("n2", "c1", "late")
+		case at == 5*time.Second && r.lost:
+			say("n1", "n2", "copy")
+			say("n2", "n1", "copied")
+		case at == 6*time.Second:
+			event(at, model.EventStop, "")
+		}
+	}
+	for file, text := range map[string]string{rundir.EventsFile: strings.Join(lines, "\n") + "\n", rundir.DecisionsFile: decided} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestPointsOfCleanRuns(t *testing.T) {

@@ -40,9 +40,11 @@ type progress struct {
 	lastReason string                 // last reason told while runs were under way
 	warned     map[model.Warning]bool // told
 	stop       string                 // how a user stops it
-	last       time.Time
-	width      int
-	pace       pace
+	// where, if set, says where the steps stand that a warning names.
+	where func(text string) (at, others string)
+	last  time.Time
+	width int
+	pace  pace
 }
 
 func (p progressFlags) progress(w io.Writer, began time.Time) *progress {
@@ -162,7 +164,11 @@ func (p *progress) warn(c wire.Campaign) {
 			continue
 		}
 		p.warned[key] = true
-		p.say("warning: %s\n  what to change: %s", w.Text, w.Advice)
+		at, others := "", ""
+		if p.where != nil {
+			at, others = p.where(w.Text)
+		}
+		p.say("warning: %s%s%s\n  what to change: %s", at, w.Text, others, w.Advice)
 		if p.redraw && !ended(c.State) {
 			p.say("  to stop: %s", p.stop)
 		}

@@ -190,6 +190,13 @@ func TestProgressWarns(t *testing.T) {
 	if !strings.HasSuffix(out.String(), "\n  to stop: ^C\n") {
 		t.Errorf("%q", out.String())
 	}
+	out.Reset()
+	p.where = (&scenarioFile{name: "a.yaml", lines: []int{2, 5}}).where
+	c.Warnings = []model.Warning{{Kind: model.WarnLate, About: "step 2", Text: "step 2 (crash n1) begins only if", Advice: "earlier"}}
+	p.warn(c)
+	if got := out.String(); !strings.HasPrefix(got, "warning: a.yaml:5: step 2 (crash n1) begins only if\n") {
+		t.Errorf("%q", got)
+	}
 }
 
 // TestTheStatusLineDoesNotWrap: a line that did could not be overwritten.

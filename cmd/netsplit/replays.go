@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -52,6 +53,30 @@ func replayLines(orig wire.Verdict, runs []wire.RunRow) (lines []string) {
 		lines = append(lines, fmt.Sprintf("other failure: %s, %s (%s): %s; in %s", f.Severity, f.Check, f.Class, f.Summary, strings.Join(where[f.Cause], ", ")))
 	}
 	return lines
+}
+
+// tellReplays tells how often a run failed again.
+func tellReplays(ctx context.Context, out io.Writer, m made) error {
+	camp := m.campaign
+	verdicts, _, err := countRuns(ctx, m.client, camp.ID)
+	if err != nil {
+		return err
+	}
+	what := "replays of " + camp.Spec.Replay
+	if camp.Spec.WithoutCut {
+		what += " without its cut"
+	}
+	fmt.Fprintf(out, "%d/%d %s failed for the same cause (%s), on %s\n", camp.Reproduced, camp.Done, what, verdicts, madeOn(camp.Spec))
+	if err := printReplays(ctx, out, m.client, camp.ID, camp.Spec.Replay); err != nil {
+		return err
+	}
+	if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
+		fmt.Fprintln(out, camp.Reason)
+	}
+	if m.dir != "" {
+		fmt.Fprintf(out, "records: %s\n", filepath.Join(m.dir, camp.ID))
+	}
+	return nil
 }
 
 func printReplays(ctx context.Context, out io.Writer, cl *client.Client, campaign, original string) error {

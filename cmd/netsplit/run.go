@@ -21,6 +21,7 @@ func runCommand(conn *daemonFlags) *cobra.Command {
 	var args map[string]string
 	var show progressFlags
 	var ci ciFlags
+	var o output
 	c := &cobra.Command{
 		Use:   "run TARGET --scenario FILE",
 		Short: "run one scenario: cuts, and faults of single messages, step by step",
@@ -67,11 +68,13 @@ this machine (root) and keeps the records in --runs-dir.`,
 				return err
 			}
 			spec.Target, spec.Args, spec.Scenario = names[0], args, sc.spec
-			return sc.located(conn.campaign(c, runsDir, spec, show, nil, func(m made) error {
-				if err := printFaults(context.WithoutCancel(c.Context()), c.OutOrStdout(), m); err != nil {
-					return err
+			return sc.located(conn.campaign(c, runsDir, spec, show, func(p *progress, _ wire.Campaign) { p.where = sc.where }, func(m made) error {
+				if o == outTable {
+					if err := printFaults(context.WithoutCancel(c.Context()), c.OutOrStdout(), m); err != nil {
+						return err
+					}
 				}
-				return summarise(c, m, &ci)
+				return summarise(c, m, &ci, o)
 			}))
 		},
 	}
@@ -84,6 +87,7 @@ this machine (root) and keeps the records in --runs-dir.`,
 	f.StringToStringVar(&args, "set", nil, "settings of the target, name=value")
 	f.StringVar(&runsDir, "runs-dir", "", "keep records here and do the work in this process")
 	ci.register(f)
+	o.registerEnd(f)
 	show.register(f)
 	conn.register(c)
 	return c
@@ -119,12 +123,7 @@ func printFaults(ctx context.Context, out io.Writer, m made) error {
 		}
 		fmt.Fprintf(out, "\n%s: %s: %s\n", r.ID, r.Verdict.Value, r.Verdict.Reason)
 		fmt.Fprintf(out, "  report: %s\n", m.report(m.campaign.ID, r.ID))
-		for i := range r.Steps {
-			fmt.Fprintf(out, "  step %d: %s\n", r.Steps[i].Step, stepWords(&r.Steps[i]))
-		}
-		for k := range r.Faults {
-			fmt.Fprintf(out, "  fault %d: %s\n", r.Faults[k].Fault, faultWords(&r.Faults[k]))
-		}
+		describeSteps(out, &r)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type runnerFlags struct {
 	has                                []string
 	existing                           cluster.Existing
 	switches                           switchFlags
-	verbose                            bool
+	logs                               logFlags
 }
 
 func runnerCommand() *cobra.Command {
@@ -69,7 +69,7 @@ away.`,
 	s.StringSliceVar(&f.has, "has", nil, "further tags that campaigns can ask for, such as hardware-switch")
 	registerExisting(s, &f.existing)
 	f.switches.register(s)
-	s.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
+	f.logs.register(s)
 	return cmd
 }
 
@@ -77,7 +77,7 @@ func (f *runnerFlags) run(c *cobra.Command) error {
 	if f.join == "" {
 		return usage("give --join: a file that netsplit cluster invite made, or the URL of a NATS server")
 	}
-	d := daemonConfig{openflow: f.openflow, testbed: f.testbed, switches: f.switches}
+	d := daemonConfig{openflow: f.openflow, testbed: f.testbed, switches: f.switches, logs: f.logs}
 	tb, tlsConf, datapaths, err := d.load()
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (f *runnerFlags) run(c *cobra.Command) error {
 	if _, port, _ := net.SplitHostPort(f.openflow); tb != nil && port == "0" {
 		return usage("give --openflow HOST:PORT, and point the switches of testbed %s at it", tb.Name)
 	}
-	conf := cluster.RunnerConfig{Existing: f.existing, Log: newLog(c.ErrOrStderr(), f.verbose),
+	conf := cluster.RunnerConfig{Existing: f.existing, Log: f.logs.open(c.ErrOrStderr()),
 		About: model.Runner{Name: f.name, Version: version, Cores: runtime.NumCPU(), Memory: machineMemory(), Root: os.Geteuid() == 0, Labs: f.labs, Has: f.has, Software: software.Sets(), State: model.RunnerIdle}}
 	a := &conf.About
 	if tb != nil {

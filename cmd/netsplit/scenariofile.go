@@ -62,23 +62,38 @@ func stepLines(n *yaml.Node) (out []int) {
 
 var namedStep = regexp.MustCompile(`step (\d+)|(?:steps|faults)\[(\d+)\]`)
 
-// located says where the step stands that an answer names.
+// located says where the steps stand that an answer names.
 func (f *scenarioFile) located(err error) error {
 	if !errors.Is(err, model.ErrInvalid) {
 		return err
 	}
-	m := namedStep.FindStringSubmatch(err.Error())
-	if m == nil {
+	at, others := f.where(err.Error())
+	if at == "" {
 		return err
 	}
-	i, _ := strconv.Atoi(m[1] + m[2])
-	if m[1] != "" {
-		i--
+	return fmt.Errorf("%s%w%s", at, err, others)
+}
+
+// where is the place of the first step that a text names, "FILE:LINE: ", and the lines of the
+// others, " (step 1: line 2)".
+func (f *scenarioFile) where(text string) (at, others string) {
+	var seen []int
+	for _, m := range namedStep.FindAllStringSubmatch(text, -1) {
+		i, _ := strconv.Atoi(m[1] + m[2])
+		if m[1] != "" {
+			i--
+		}
+		switch {
+		case i < 0 || i >= len(f.lines) || slices.Contains(seen, i):
+			continue
+		case len(seen) == 0:
+			at = fmt.Sprintf("%s:%d: ", f.name, f.lines[i])
+		default:
+			others += fmt.Sprintf(" (step %d: line %d)", i+1, f.lines[i])
+		}
+		seen = append(seen, i)
 	}
-	if i < 0 || i >= len(f.lines) {
-		return err
-	}
-	return fmt.Errorf("%s:%d: %w", f.name, f.lines[i], err)
+	return at, others
 }
 
 // decodeNode fills v, whose fields are named by their JSON tags. Errors begin with the line.

@@ -43,6 +43,10 @@ func TestAScenarioFileIsReadStepByStep(t *testing.T) {
 	if err := f.located(fmt.Errorf("%w: scenario: step 2: no host", model.ErrInvalid)); !strings.HasPrefix(err.Error(), "a.yaml:5: ") || !errors.Is(err, model.ErrInvalid) {
 		t.Error(err)
 	}
+	if err := f.located(fmt.Errorf("%w: scenario: step 2 (crash n1) finds none: step 1 (crash n1) has crashed them, and step 2 comes later, as does step 9", model.ErrInvalid)); !strings.HasPrefix(err.Error(), "a.yaml:5: ") ||
+		!strings.HasSuffix(err.Error(), "as does step 9 (step 1: line 2)") || !errors.Is(err, model.ErrInvalid) {
+		t.Error(err)
+	}
 	if err := f.located(fmt.Errorf("%w: body.scenario.steps[0].do: x", model.ErrInvalid)); !strings.HasPrefix(err.Error(), "a.yaml:2: ") {
 		t.Error(err)
 	}

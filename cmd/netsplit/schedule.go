@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,9 +61,9 @@ func (d *daemonFlags) schedule(c *cobra.Command, name string, campaign wire.Camp
 		return usage("say when: --at TIME or --cron EXPRESSION, and not both")
 	}
 	if when.at != "" {
-		t, err := time.Parse(time.RFC3339, when.at)
+		t, err := timeFlag("at", when.at)
 		if err != nil {
-			return usage("--at %q: write a time with its zone, such as 2026-11-28T03:00:00Z or 2026-11-28T03:00:00+01:00", when.at)
+			return err
 		}
 		spec.At = &t
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"netsplit/api/client"
 	"netsplit/api/wire"
 	"netsplit/campaign/script"
 	"netsplit/model"
@@ -24,33 +28,91 @@ func scriptCommand(conn *daemonFlags) *cobra.Command {
 		Long: `Plays scripted tests that are written as files (docs/scripted-tests.md). They can
 also be written in Go and run by go test.`,
 	}
-	c.AddCommand(scriptRun(conn), scriptSchedule(conn), scriptCheck())
+	c.AddCommand(completed(scriptRun(conn), 1, 1, orFiles, script.Known), completed(scriptSchedule(conn), 2, 2, orFiles, script.Known),
+		completed(scriptCheck(), 1, math.MaxInt, orFiles, script.Known), scriptList(conn))
 	return c
+}
+
+// checkedScript is what script check says of a file.
+type checkedScript struct {
+	File    string `json:"file"`
+	Target  string `json:"target,omitempty"`
+	Steps   int    `json:"steps"`
+	Asserts bool   `json:"asserts"`         // without an assertion no play can pass
+	Error   string `json:"error,omitempty"` // what is wrong with it
 }
 
 func scriptCheck() *cobra.Command {
 	var on string
+	var o output
 	c := &cobra.Command{
 		Use: "check FILE...", Short: "say what is wrong with script files, without playing them", Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
 			var errs []error
+			var checked []checkedScript
 			for _, file := range files {
 				f, err := script.Load(file, on)
 				if err != nil {
 					errs = append(errs, err)
+					checked = append(checked, checkedScript{File: file, Error: err.Error()})
 					continue
 				}
-				note := ""
-				if !f.Asserts() {
-					note = "; it asserts nothing, so no play can pass"
-				}
-				fmt.Fprintf(c.OutOrStdout(), "%s: %d steps on %s%s\n", file, len(f.Steps), f.Target, note)
+				checked = append(checked, checkedScript{File: file, Target: f.Target, Steps: len(f.Steps), Asserts: f.Asserts()})
 			}
-			return errors.Join(errs...)
+			return errors.Join(append(errs, printAll(o, c.OutOrStdout(), checked, printCheckedScripts))...)
 		},
 	}
+	o.register(c.Flags())
 	c.Flags().StringVar(&on, "target", "", "check it for this target instead of the file's")
 	return c
+}
+
+func printCheckedScripts(out io.Writer, list []checkedScript) error {
+	for _, s := range list {
+		note := ""
+		switch {
+		case s.Error != "":
+			continue // the command fails, and says why
+		case !s.Asserts:
+			note = "; it asserts nothing, so no play can pass"
+		}
+		if _, err := fmt.Fprintf(out, "%s: %d steps on %s%s\n", s.File, s.Steps, s.Target, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scriptList(conn *daemonFlags) *cobra.Command {
+	var o output
+	c := &cobra.Command{
+		Use: "list", Short: "list the scripts that come with netsplit, or with --api those that the daemon has", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			list, err := conn.scripts(c)
+			if err != nil {
+				return err
+			}
+			return printAll(o, c.OutOrStdout(), list, func(out io.Writer, list []wire.Script) error {
+				return printTable(out, list, "no scripts", []any{"SCRIPT", "TARGET", "TITLE"}, func(s *wire.Script) []any { return []any{s.Name, s.Target, s.Title} })
+			})
+		},
+	}
+	o.register(c.Flags())
+	conn.register(c)
+	return c
+}
+
+// scripts are those of the daemon that is named, or of this program.
+func (d *daemonFlags) scripts(c *cobra.Command) (list []wire.Script, err error) {
+	if d.named(c) {
+		err = d.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+			list, err = cl.Scripts(ctx)
+			return err
+		})
+		return list, err
+	}
+	known, err := script.Files{}.Known()
+	return wire.All(known, wire.FromScript), err
 }
 
 // scriptFlags are those of script run.
@@ -69,6 +131,7 @@ func scriptRun(conn *daemonFlags) *cobra.Command {
 	var o scriptFlags
 	var ci ciFlags
 	var show progressFlags
+	var end output
 	c := &cobra.Command{
 		Use:   "run FILE",
 		Short: "play a script on its target, and judge what happened",
@@ -87,7 +150,7 @@ be judged, 130 interrupted.`,
 				return usage("--times %d: play it once or more", o.times)
 			}
 			if conn.named(c) {
-				return conn.playScript(c, args[0], o, show, &ci)
+				return conn.playScript(c, args[0], o, show, &ci, end)
 			}
 			for _, flag := range daemonsAlone {
 				if c.Flags().Changed(flag) {
@@ -107,6 +170,7 @@ be judged, 130 interrupted.`,
 	labsFlag(f, &o.labs)
 	show.register(f)
 	ci.register(f)
+	end.registerEnd(f)
 	conn.register(c)
 	for _, name := range daemonsAlone {
 		f.Lookup(name).Usage = "with --api: " + f.Lookup(name).Usage
@@ -127,12 +191,12 @@ func (o *scriptFlags) registerPlay(f *pflag.FlagSet) {
 
 // daemonsAlone are flags of plays that a daemon makes, notDaemons of those of this process.
 var (
-	daemonsAlone = []string{"labs", "progress", "junit", "fail-on", "baseline"}
+	daemonsAlone = []string{"labs", "progress", "junit", "fail-on", "baseline", outputFlag}
 	notDaemons   = []string{"testbed", "openflow", "quiet", "tls-cert", "tls-key", "tls-ca", "allowed-datapath", "role"}
 )
 
 // playScript has a daemon play a script.
-func (d *daemonFlags) playScript(c *cobra.Command, path string, o scriptFlags, show progressFlags, ci *ciFlags) error {
+func (d *daemonFlags) playScript(c *cobra.Command, path string, o scriptFlags, show progressFlags, ci *ciFlags, end output) error {
 	for _, flag := range notDaemons {
 		if c.Flags().Changed(flag) {
 			return usage("--%s and --api exclude one another: the daemon has switches of its own, and does not print steps", flag)
@@ -145,7 +209,7 @@ func (d *daemonFlags) playScript(c *cobra.Command, path string, o scriptFlags, s
 	if err != nil {
 		return err
 	}
-	return d.campaign(c, "", spec, show, nil, func(m made) error { return summarise(c, m, ci) })
+	return d.campaign(c, "", spec, show, nil, func(m made) error { return summarise(c, m, ci, end) })
 }
 
 // campaign is the campaign in which a daemon plays a script.

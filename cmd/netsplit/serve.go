@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -41,7 +40,7 @@ type daemonConfig struct {
 	switches          switchFlags
 	keep              retentionFlags
 	cluster           clusterFlags
-	verbose           bool
+	logs              logFlags
 	// inProcess: for one command, which alone reaches the API.
 	inProcess bool
 	reads     bool // campaign.Config.Reads
@@ -50,6 +49,9 @@ type daemonConfig struct {
 // load reads the files that the flags name, and checks that they go together. tb is nil where
 // campaigns make their own labs.
 func (c *daemonConfig) load() (tb *model.Testbed, tlsConf *tls.Config, datapaths []model.DatapathID, err error) {
+	if err := c.logs.check(); err != nil {
+		return nil, nil, nil, err
+	}
 	if err := model.Gate(c.gate).Validate(); err != nil {
 		return nil, nil, nil, usage("--gate: %w", err)
 	}
@@ -156,7 +158,7 @@ it can neither cut nor heal, and current runs are unknown.`,
 					return err
 				}
 			}
-			c.log = newLog(cmd.ErrOrStderr(), c.verbose)
+			c.log = c.logs.open(cmd.ErrOrStderr())
 			d, err := openDaemon(cmd.Context(), c)
 			if err != nil {
 				return err
@@ -200,16 +202,8 @@ func serveFlags(c *daemonConfig) *pflag.FlagSet {
 	c.switches.register(f)
 	c.keep.register(f)
 	c.cluster.register(f)
-	f.BoolVarP(&c.verbose, "verbose", "v", false, "log more")
+	c.logs.register(f)
 	return f
-}
-
-func newLog(w io.Writer, verbose bool) *slog.Logger {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 // quietLog keeps warnings of an in-process daemon for its log file.
@@ -221,5 +215,5 @@ func quietLog(dir string) (*slog.Logger, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
 	}
-	return newLog(f, false), func() { f.Close() }, nil
+	return logFlags{}.open(f), func() { f.Close() }, nil
 }

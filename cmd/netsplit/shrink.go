@@ -22,6 +22,7 @@ func shrinkCommand(conn *daemonFlags) *cobra.Command {
 	var n, labs int
 	var runsDir, gate, file string
 	var show progressFlags
+	var o output
 	c := &cobra.Command{
 		Use:   "shrink RUN",
 		Short: "find which steps of a failed run the failure needs, and the smallest scenario",
@@ -41,12 +42,15 @@ failed with it and never without it, so often that chance is unlikely (below 5 %
 				return err
 			}
 			spec := wire.CampaignSpec{Replay: args[0], Shrink: &n, Labs: labs, Gate: gate}
+			if file == "-" && o != outTable {
+				return usage("--out - and -o %s both print: leave one out; the campaign has the smallest scenario", &o)
+			}
 			if file == "" {
 				file = smallestFile(args[0])
 			}
 			return conn.campaign(c, runsDir, spec, show, func(p *progress, camp wire.Campaign) {
 				p.say("%s tries %s without its steps on %s", camp.ID, spec.Replay, madeOn(camp.Spec))
-			}, func(m made) error { return tellShrunk(c.OutOrStdout(), m, file) })
+			}, func(m made) error { return tellShrunk(c.OutOrStdout(), m, file, o) })
 		},
 	}
 	c.Flags().IntVarP(&n, "times", "n", 3, "how often each scenario is tried")
@@ -54,6 +58,7 @@ failed with it and never without it, so often that chance is unlikely (below 5 %
 	c.Flags().StringVar(&gate, "gate", "", "port or packet-in (default: as the run's campaign asked for)")
 	c.Flags().StringVar(&file, "out", "", "file for the smallest scenario, - for standard output (default RUN.smallest.yaml)")
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the run's record is, for work in this process")
+	o.registerEnd(c.Flags())
 	show.register(c.Flags())
 	conn.register(c)
 	return c
@@ -62,10 +67,18 @@ failed with it and never without it, so often that chance is unlikely (below 5 %
 // smallestFile is where the smallest scenario of a run is written unless a user says so.
 func smallestFile(run string) string { return run + ".smallest.yaml" }
 
-func tellShrunk(out io.Writer, m made, file string) error {
+// tellShrunk tells which steps a failure needs, and writes the smallest scenario.
+func tellShrunk(out io.Writer, m made, file string, o output) error {
 	camp := m.campaign
+	words := out
+	if o != outTable {
+		words = io.Discard
+		if err := printOne(o, out, camp, nil); err != nil {
+			return err
+		}
+	}
 	for _, x := range camp.Shrunk {
-		printShrunk(out, &x)
+		printShrunk(words, &x)
 		if x.Smallest == nil {
 			continue
 		}
@@ -74,19 +87,19 @@ func tellShrunk(out io.Writer, m made, file string) error {
 			return err
 		}
 		if file == "-" {
-			fmt.Fprintf(out, "\n%s", b)
+			fmt.Fprintf(words, "\n%s", b)
 			continue
 		}
 		if err := renameio.WriteFile(file, b, outputMode); err != nil { // no link is followed
 			return err
 		}
-		fmt.Fprintf(out, "smallest scenario: %s\n", file)
+		fmt.Fprintf(words, "smallest scenario: %s\n", file)
 	}
 	if camp.Reason != "" && camp.State != string(model.CampaignFailed) {
-		fmt.Fprintln(out, camp.Reason)
+		fmt.Fprintln(words, camp.Reason)
 	}
 	if m.dir != "" {
-		fmt.Fprintf(out, "records: %s\n", filepath.Join(m.dir, camp.ID))
+		fmt.Fprintf(words, "records: %s\n", filepath.Join(m.dir, camp.ID))
 	}
 	switch {
 	case m.interrupted:

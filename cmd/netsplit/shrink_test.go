@@ -54,7 +54,7 @@ func TestShrinkSaysOfEachStepWhetherItIsNeeded(t *testing.T) {
 	}
 	x := shrunk()
 	var out bytes.Buffer
-	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, file); err != nil {
+	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, file, outTable); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"failed in 3 of 3 tries with all 3 steps, in 0 of 3 without any; 12 tries in all", "step 1: crash n1\n    not needed: failed in 2 of 3 without it\n",
@@ -71,11 +71,11 @@ func TestShrinkSaysOfEachStepWhetherItIsNeeded(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	out.Reset()
-	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, "-"); err != nil || !strings.Contains(out.String(), "\nsteps:\n") {
+	if err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, "-", outTable); err != nil || !strings.Contains(out.String(), "\nsteps:\n") {
 		t.Errorf("%s, %v", &out, err)
 	}
 	x = wire.Shrunk{Run: "r", All: wire.Tally{Tries: 3}, Why: "it did not fail"}
-	err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, file)
+	err := tellShrunk(&out, made{campaign: wire.Campaign{Shrunk: []wire.Shrunk{x}}}, file, outTable)
 	if e, ok := err.(*exitError); !ok || e.code != exitUndecided || !strings.Contains(out.String(), "not all was tried: it did not fail") {
 		t.Errorf("%v\n%s", err, &out)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -20,17 +19,28 @@ func storeCommand(conn *daemonFlags) *cobra.Command {
 	return c
 }
 
+// storeFile is what commands say of a store that they wrote.
+type storeFile struct {
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes,omitempty"`
+	Before int64  `json:"before,omitempty"` // compact: bytes that it had
+	From   string `json:"from,omitempty"`   // restore: the copy
+	Kept   string `json:"kept,omitempty"`   // restore: where the store before is
+}
+
 func storeBackupCommand(conn *daemonFlags) *cobra.Command {
 	var runsDir string
+	var o output
 	c := &cobra.Command{
 		Use: "backup FILE", Short: "write a copy of the store, all of one moment, while the daemon runs",
 		Long: `Writes a copy of the store of your running daemon, or of the one in --runs-dir, as a new
 file. The store has campaigns, runs, findings, invariants and schedules. It does not have
-the records of runs: copy the folders of the campaigns with any other tool.`,
+records of runs, uploaded targets, and the keys in the folders cluster and access: copy
+these with any other tool (docs/operating.md).`,
 		Args: exactArgs(1, "a new file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if _, err := os.Lstat(args[0]); err == nil {
-				return usage("%s exists: name a new file", args[0])
+			if err := newFile(args[0]); err != nil {
+				return err
 			}
 			return conn.read(c, runsDir, func(ctx context.Context, cl *client.Client, _ string) error {
 				from, err := cl.Backup(ctx)
@@ -41,11 +51,14 @@ the records of runs: copy the folders of the campaigns with any other tool.`,
 				if err = errors.Join(err, from.Close()); err != nil {
 					return err
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes\n", args[0], n)
-				return nil
+				return printOne(o, c.OutOrStdout(), storeFile{File: args[0], Bytes: n}, func(out io.Writer, s storeFile) error {
+					_, err := fmt.Fprintf(out, "%s: %d bytes\n", s.File, s.Bytes)
+					return err
+				})
 			})
 		},
 	}
+	o.register(c.Flags())
 	c.Flags().StringVar(&runsDir, "runs-dir", "", "where the store is, if no daemon runs")
 	conn.register(c)
 	return c
@@ -55,7 +68,7 @@ the records of runs: copy the folders of the campaigns with any other tool.`,
 func save(path string, from io.Reader) (int64, error) {
 	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o600))
 	if err != nil {
-		return 0, fmt.Errorf("save the copy: %w", err)
+		return 0, fmt.Errorf("save %s: %w", path, err)
 	}
 	defer func() { _ = f.Cleanup() }()
 	n, err := io.Copy(f, from)
@@ -63,13 +76,14 @@ func save(path string, from io.Reader) (int64, error) {
 		err = f.CloseAtomicallyReplace()
 	}
 	if err != nil {
-		return n, fmt.Errorf("save the copy: %w", err)
+		return n, fmt.Errorf("save %s: %w", path, err)
 	}
 	return n, nil
 }
 
 func storeRestoreCommand() *cobra.Command {
 	var runsDir string
+	var o output
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "put a copy in the place of the store; the daemon must be down",
 		Long: `Puts a copy that store backup made in the place of the store in --runs-dir. It first checks
@@ -80,19 +94,23 @@ that this netsplit can open the copy. What was there is kept beside it.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s is restored from %s\n", storePath(runsDir), args[0])
-			if kept != "" {
-				fmt.Fprintf(c.OutOrStdout(), "the store before is %s\n", kept)
-			}
-			return nil
+			return printOne(o, c.OutOrStdout(), storeFile{File: storePath(runsDir), From: args[0], Kept: kept}, func(out io.Writer, s storeFile) error {
+				_, err := fmt.Fprintf(out, "%s is restored from %s\n", s.File, s.From)
+				if err == nil && s.Kept != "" {
+					_, err = fmt.Fprintf(out, "the store before is %s\n", s.Kept)
+				}
+				return err
+			})
 		},
 	}
+	o.register(c.Flags())
 	c.Flags().StringVar(&runsDir, "runs-dir", defaultRunsDir, "where the records are")
 	return c
 }
 
 func storeCompactCommand() *cobra.Command {
 	var runsDir string
+	var o output
 	c := &cobra.Command{
 		Use: "compact", Short: "write the store anew without what it no longer holds; the daemon must be down", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -103,10 +121,13 @@ func storeCompactCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes, were %d\n", storePath(runsDir), after, before)
-			return nil
+			return printOne(o, c.OutOrStdout(), storeFile{File: storePath(runsDir), Bytes: after, Before: before}, func(out io.Writer, s storeFile) error {
+				_, err := fmt.Fprintf(out, "%s: %d bytes, were %d\n", s.File, s.Bytes, s.Before)
+				return err
+			})
 		},
 	}
+	o.register(c.Flags())
 	c.Flags().StringVar(&runsDir, "runs-dir", defaultRunsDir, "where the records are")
 	return c
 }

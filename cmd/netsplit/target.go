@@ -2,15 +2,15 @@ package main
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"netsplit/api/client"
 	"netsplit/deploy/grafana"
 	"netsplit/deploy/targets"
 	"netsplit/model"
@@ -18,13 +18,11 @@ import (
 	"netsplit/sut/software"
 )
 
-// runCheck starts a target without any cut, under the settings given, and says
-// what it never shows: a variable, traffic on a port, the answer of a probe.
-type runCheck func(c *cobra.Command, name string, set map[string]string) error
-
-func targetCommand(checkRun runCheck) *cobra.Command {
-	c := &cobra.Command{Use: "target", Short: "list the known targets, fetch their software, check target files"}
-	c.AddCommand(targetListCommand(), targetGetCommand(), targetCheckCommand(checkRun))
+func targetCommand(conn *daemonFlags) *cobra.Command {
+	c := &cobra.Command{Use: "target", Short: "list the known targets, fetch their software, check target files, and upload them"}
+	here := func() []string { return sut.Builtin(targets.FS) }
+	c.AddCommand(targetListCommand(conn), completed(targetGetCommand(), 1, 1, orFiles, here), completed(targetCheckCommand(checkRunOf(conn)), 1, 1, orFiles, here),
+		conn.completes(targetShowCommand(conn), false, targetNames), targetUploadCommand(conn), conn.completes(targetDeleteCommand(conn), false, uploadNames))
 	return c
 }
 
@@ -37,11 +35,23 @@ type targetRow struct {
 	Error    string   `json:"error,omitempty"`    // why it cannot be used
 }
 
-func targetListCommand() *cobra.Command {
+func targetListCommand(conn *daemonFlags) *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use: "list", Short: "list the targets that come with netsplit, their releases, and which releases are in the cache", Args: cobra.NoArgs,
+		Long: `Lists the targets that come with netsplit, their releases, and which releases are in the
+cache of this machine. With --api it lists the targets of a daemon: those that come with
+it, and uploads.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if conn.named(c) {
+				return conn.ask(c.Context(), func(ctx context.Context, cl *client.Client) error {
+					list, err := cl.Targets(ctx)
+					if err != nil {
+						return err
+					}
+					return printAll(o, c.OutOrStdout(), list, printDaemonTargets)
+				})
+			}
 			var rows []targetRow
 			for _, name := range sut.Builtin(targets.FS) {
 				row := targetRow{Name: name}
@@ -59,6 +69,7 @@ func targetListCommand() *cobra.Command {
 		},
 	}
 	o.register(c.Flags())
+	conn.register(c)
 	return c
 }
 
@@ -104,6 +115,7 @@ func listReleases(t *model.Target, dir string) (all, have []string, err error) {
 
 func targetGetCommand() *cobra.Command {
 	var all, writeLock bool
+	var o output
 	get := &cobra.Command{
 		Use: "get NAME[@RELEASE]", Short: "fetch the software of a target into the cache and verify all of it",
 		Long: `Fetches the jars, agents and Java of a target's release with mvn and pip, and
@@ -119,6 +131,7 @@ The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
 			if err != nil {
 				return err
 			}
+			var have []fetchedRelease
 			for _, r := range releases {
 				if writeLock {
 					lock, err := software.Pin(c.Context(), r, c.ErrOrStderr())
@@ -134,14 +147,31 @@ The cache is $NETSPLIT_CACHE, or netsplit in the user's cache directory.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintln(c.OutOrStdout(), describeSet(r, s))
+				if o == outTable { // as they come
+					fmt.Fprintln(c.OutOrStdout(), describeSet(r, s))
+				}
+				have = append(have, fetchedRelease{Software: r.String(), Files: s.Count, Bytes: s.Bytes, Lib: s.Lib, Java: s.Java})
 			}
-			return nil
+			if writeLock {
+				return nil
+			}
+			return printAll(o, c.OutOrStdout(), have, func(io.Writer, []fetchedRelease) error { return nil })
 		},
 	}
 	get.Flags().BoolVar(&all, "all-versions", false, "fetch every release of the target")
 	get.Flags().BoolVar(&writeLock, "write-lock", false, "fetch again and print the hashes as sha256sum does, instead of comparing them")
+	o.register(get.Flags())
+	get.MarkFlagsMutuallyExclusive(outputFlag, "write-lock")
 	return get
+}
+
+// fetchedRelease is what target get says of a release that is in the cache and verified.
+type fetchedRelease struct {
+	Software string `json:"software"` // product and release
+	Files    int    `json:"files,omitempty"`
+	Bytes    int64  `json:"bytes,omitempty"`
+	Lib      string `json:"lib,omitempty"`  // folder of the files
+	Java     string `json:"java,omitempty"` // path of its Java
 }
 
 func describeSet(r software.Release, s software.Set) string {
@@ -200,91 +230,6 @@ func releasesOf(name string, all bool) ([]software.Release, error) {
 		out = append(out, r)
 	}
 	return out, nil
-}
-
-func targetCheckCommand(checkRun runCheck) *cobra.Command {
-	var run bool
-	var set map[string]string
-	check := &cobra.Command{
-		Use: "check NAME[@RELEASE]", Short: "say what is wrong with a target file, and what this machine lacks to run it",
-		Args: exactArgs(1, "a target's name or file"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(set) > 0 && !run {
-				return usage("--set needs --run: without it nothing is started")
-			}
-			t, dir, err := sut.Load(args[0])
-			if err != nil {
-				return err
-			}
-			notes, err := checkMachine(t, dir)
-			if err != nil {
-				return err
-			}
-			name := t.Name
-			if t.Release != "" {
-				name += " " + t.Release
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s has no mistakes: %s, %s, %s, %s, %s\n",
-				name, model.Count(len(t.Nodes), "node", "nodes"), model.Count(len(t.Clients), "client", "clients"), model.Count(len(t.Processes), "process", "processes"),
-				model.Count(len(t.Variables), "variable", "variables"), model.Count(len(t.Checks), "check", "checks"))
-			for _, n := range notes {
-				fmt.Fprintln(c.OutOrStdout(), n)
-			}
-			if run {
-				return checkRun(c, args[0], set)
-			}
-			return nil
-		},
-	}
-	if checkRun != nil {
-		check.Flags().BoolVar(&run, "run", false, "also make a clean run, and report variables, traffic and probes that it did not show")
-		check.Flags().StringToStringVar(&set, "set", nil, "settings of the target for --run, name=value")
-	}
-	return check
-}
-
-// checkMachine looks for what a target needs of the machine: programs,
-// artifacts of every release the file names, Java, memory. The error has all
-// that is missing, a line each; notes is what is worth knowing.
-func checkMachine(t *model.Target, dir string) (notes []string, err error) {
-	errs := []error{sut.CheckNeeds(t), sut.CheckScripts(t, dir)}
-	if t.Software != nil {
-		chosen := t.Release
-		for _, v := range t.Software.Versions {
-			c := *t
-			c.Release = v
-			r, _, err := software.ForTarget(&c, dir)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			s, err := software.Find(r)
-			switch {
-			case v == chosen && err != nil:
-				errs = append(errs, err)
-			case v == chosen:
-				notes = append(notes, fmt.Sprintf("software: %d files, %.1f MB, in %s", s.Count, float64(s.Bytes)/1e6, s.Lib))
-				if s.Java != "" {
-					notes = append(notes, "java: "+s.Java)
-				}
-			case errors.Is(err, software.ErrAbsent):
-				notes = append(notes, fmt.Sprintf("release %s is not in the cache; fetch it with: %s", v, r.GetCommand()))
-			case err != nil:
-				notes = append(notes, fmt.Sprintf("release %s: %v", v, err))
-			}
-		}
-	}
-	note, err := sut.CheckMemory(t)
-	if note != "" {
-		notes = append(notes, note)
-	}
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return nil, err
-	}
-	if dir != "" {
-		notes = append(notes, "files: "+filepath.Clean(dir))
-	}
-	return notes, nil
 }
 
 func dashboardCommand() *cobra.Command {

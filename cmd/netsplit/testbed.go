@@ -31,9 +31,9 @@ func readTestbed(path string) (*model.Testbed, error) {
 	return tb, nil
 }
 
-func testbedCommand() *cobra.Command {
-	c := &cobra.Command{Use: "testbed", Short: "make testbed files"}
-	c.AddCommand(learnCommand())
+func testbedCommand(conn *daemonFlags) *cobra.Command {
+	c := &cobra.Command{Use: "testbed", Short: "make testbed files, and list the hosts and switches of the daemon"}
+	c.AddCommand(learnCommand(), testbedHostsCommand(conn), testbedSwitchesCommand(conn))
 	return c
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"netsplit/api/client"
 	"netsplit/api/wire"
+	"netsplit/model"
 )
 
 // watchEvery is how often a run under way is looked at.
@@ -24,9 +25,9 @@ func watchCommand(conn *daemonFlags) *cobra.Command {
 	var o output
 	c := &cobra.Command{
 		Use: "watch RUN", Short: "print the messages and faults of a run under way, as they come", Args: exactArgs(1, "a run's id"),
-		Long: `Prints the messages and faults of a run that is under way, a line for each, until the run
-ends. netsplit campaign show lists the runs of a campaign that are under way. A run that
-has ended has a report: netsplit open.`,
+		Long: `Prints the steps of a run that is under way, and then its messages and faults, a line for
+each, until the run ends. netsplit campaign show lists the runs of a campaign that are
+under way. A run that has ended has a report: netsplit open.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o == outJSON {
 				return usage("watch prints no single document: use -o jsonl")
@@ -52,6 +53,7 @@ type watcher struct {
 
 	after uint64
 	phase string
+	steps int // told so far
 }
 
 // watch prints what happens until the run ends.
@@ -84,6 +86,9 @@ func (w *watcher) show(l wire.LiveState) error {
 	}
 	if len(l.Events) > 0 && l.Events[0].Number > w.after+1 {
 		fmt.Fprintf(w.note, "netsplit: %d events came too fast and are left out\n", l.Events[0].Number-w.after-1)
+	}
+	for ; w.steps < len(l.Steps); w.steps++ {
+		fmt.Fprintf(w.note, "netsplit: step %d: %s\n", l.Steps[w.steps].Step, model.OneLine(l.Steps[w.steps].Text))
 	}
 	w.after = l.Last
 	for _, e := range l.Events {

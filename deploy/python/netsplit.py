@@ -23,6 +23,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import logging
 import os
 import secrets
 import socket
@@ -30,6 +31,8 @@ import ssl
 import struct
 import time
 import urllib.parse
+
+_log = logging.getLogger("netsplit")
 
 PORT = 7070
 """Port of a daemon that was started without --listen."""
@@ -139,10 +142,18 @@ class Client:
         Errors of the daemon are raised as Error. wait is how many seconds, 60 at most, it
         may wait for the outcome. Parameters of the query that are None are left out.
         """
-        query = {k: v for k, v in query.items() if v is not None}
+        status, text = self._send(method, path, "application/json", body, wait, query)
+        try:
+            return json.loads(text) if text else None
+        except ValueError as err:
+            raise Error(f"{method} {path}: status {status} from a server that is not a netsplit daemon", status) from err
+
+    def _send(self, method, path, accept, body=None, wait=0, query=None):
+        """Send a request, and return the status and the body of its answer."""
+        query = {k: v for k, v in (query or {}).items() if v is not None}
         if query:
             path += "?" + urllib.parse.urlencode(query)
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": accept}
         if self._token:
             headers["Authorization"] = "Bearer " + self._token
         if wait:
@@ -162,15 +173,16 @@ class Client:
             raise Error(f"{method} {path}: {err}") from err
         finally:
             connection.close()
+        if answer.status < 300:
+            return answer.status, text
         try:
-            value = json.loads(text) if text else None
+            problem = json.loads(text) if text else {}
         except ValueError as err:
             raise Error(f"{method} {path}: status {answer.status} from a server that is not a netsplit daemon", answer.status) from err
-        if answer.status >= 300:
-            problem = value if isinstance(value, dict) else {}
-            where = "".join(f"\n  {e.get('location')}: {e.get('message')}" for e in problem.get("errors") or [])
-            raise Error((problem.get("detail") or f"{method} {path}: status {answer.status}") + where, answer.status, problem)
-        return value
+        if not isinstance(problem, dict):
+            problem = {}
+        where = "".join(f"\n  {e.get('location')}: {e.get('message')}" for e in problem.get("errors") or [])
+        raise Error((problem.get("detail") or f"{method} {path}: status {answer.status}") + where, answer.status, problem)
 
     def items(self, path, **query):
         """Yield the elements of a list, page by page."""
@@ -239,21 +251,30 @@ class Client:
         """Heal everything, whoever cut it, and return the names of the partitions."""
         return self.request("POST", "/v1/reset", wait=WAIT)["healed"]
 
-    def campaign(self, target, progress=None, **spec):
+    def campaign(self, target, progress=None, timeout=None, **spec):
         """Run a campaign on a target, and return it once it has ended.
 
         spec has the fields of a campaign as the API takes them, such as runs=20. progress
-        is called with the campaign after each run. If the wait ends early, by an exception,
-        the campaign is cancelled.
+        is called with the campaign after each run, and when its state changes. While it is
+        paused, the wait goes on: a warning of the logger netsplit says so. timeout is how
+        many seconds to wait at most; then Error is raised. If the wait ends early, by this
+        or another exception, the campaign is cancelled.
         """
+        until = None if timeout is None else time.monotonic() + timeout
         c = self.request("POST", "/v1/campaigns", {"target": target, **spec})
         try:
-            done = -1
+            seen, over = None, False
             while c["state"] not in ("done", "cancelled", "failed"):
-                if progress and c["done"] != done:
-                    done = c["done"]
-                    progress(c)
-                time.sleep(0.5)
+                if seen != (c["state"], c["done"]):
+                    if c["state"] == "paused" and (seen is None or seen[0] != "paused"):
+                        _log.warning("campaign %s is paused after %d runs; to continue it: netsplit campaign resume %s", c["id"], c["done"], c["id"])
+                    seen = c["state"], c["done"]
+                    if progress:
+                        progress(c)
+                if over:
+                    raise Error(f"campaign {c['id']} has not ended after {timeout} s and is cancelled: it was {c['state']}, {c['done']} runs done")
+                time.sleep(0.5 if until is None else max(0, min(0.5, until - time.monotonic())))
+                over = until is not None and time.monotonic() >= until
                 c = self.request("GET", "/v1/campaigns/" + c["id"])
         except BaseException:
             self.request("DELETE", "/v1/campaigns/" + c["id"])
@@ -261,6 +282,14 @@ class Client:
         if c["state"] == "failed":
             raise Error(f"campaign {c['id']} failed: {c.get('reason', '')}")
         return c
+
+    def campaign_report(self, campaign):
+        """Return the report of a campaign, a page of HTML; while it goes on, as far as it got."""
+        return self._send("GET", f"/v1/campaigns/{urllib.parse.quote(campaign)}/report", "text/html")[1].decode()
+
+    def report(self, run):
+        """Return the report of a run, a page of HTML."""
+        return self._send("GET", f"/v1/runs/{urllib.parse.quote(run)}/report", "text/html")[1].decode()
 
     def runs(self, **of):
         """Yield runs; of may have campaign, target, strategy and verdict."""

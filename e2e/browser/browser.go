@@ -56,6 +56,13 @@ func Open(tb testing.TB, url string, flags ...string) (dom, console string) {
 	return out, strings.Join(lines, "\n")
 }
 
+// flags of a browser with a profile of its own that reaches nothing but this machine.
+func flags(profile string) []string {
+	return []string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir=" + profile, "--window-size=1400,1000"}
+}
+
 func start(tb testing.TB, browser string, more []string) (stdout, stderr string, err error) {
 	tb.Helper()
 	// Not TempDir: a helper process may still write when the browser is gone.
@@ -66,10 +73,7 @@ func start(tb testing.TB, browser string, more []string) (stdout, stderr string,
 	defer os.RemoveAll(profile)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--enable-logging=stderr",
-		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir=" + profile, "--window-size=1400,1000", "--virtual-time-budget=4000"}, more...)
-	cmd := exec.CommandContext(ctx, browser, args...)
+	cmd := exec.CommandContext(ctx, browser, slices.Concat(flags(profile), []string{"--enable-logging=stderr", "--virtual-time-budget=4000"}, more)...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = 5 * time.Second

@@ -386,6 +386,10 @@ func TestWrongScenariosAreRefused(t *testing.T) {
 		{`faults: [{kind: lose, match: {type: "text A"}, while: {invariant: "x@n1 == x@c1"}}]`, `no variable "x"`},
 		{`faults: [{kind: lose, matches: 3}]`, "matches"},
 		{`{}`, "does nothing"},
+		{"steps:\n  - {do: {crash: n1}}\n  - {when: {at: 50ms}, do: {crash: n1}}\n", "s.yaml:3: invalid request: scenario: step 2 (crash n1) finds no server of n1 that runs: step 1 (crash n1)"},
+		{"steps:\n  - {do: {crash: n1}}\n  - {when: {at: 50ms}, do: {crash: n1}}\n", "(step 1: line 2)"},
+		{`steps: [{when: {message: {type: "resp PING"}}, do: {isolate: n1}}]`, `s.yaml:1: invalid request: scenario: step 1: no message of target lines has a type like "resp PING"`},
+		{`steps: [{when: {at: 10m}, do: {isolate: n1}}]`, "step 1 (isolate n1) can never begin: its time is 10m0s into the workload"},
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "s.yaml")

@@ -104,7 +104,7 @@ func TestFindsNothingWithoutTheBug(t *testing.T) {
 		if res.Code != 0 || !strings.Contains(res.Stdout, "no findings") {
 			t.Errorf("%s: %s", strategy, res)
 		}
-		runs := harness.Records(t, dir, harness.CampaignID(t, res))
+		runs := harness.Judged(t, harness.Records(t, dir, harness.CampaignID(t, res)))
 		cut += harness.CheckProofs(t, runs)
 		for _, r := range runs {
 			switch {

@@ -40,7 +40,7 @@ func TestCampaign(t *testing.T) {
 		t.Fatal(res)
 	}
 	id := harness.CampaignID(t, res)
-	runs := harness.Records(t, dir, id)
+	runs := harness.Judged(t, harness.Records(t, dir, id))
 	// A clean run more is made while none of the invariants can be told from chance.
 	if clean := cleanRuns(runs); clean < 3 || len(runs)-clean != 6 {
 		t.Errorf("want 3 clean runs or more, and 6 fault runs: %s", harness.Verdicts(runs))

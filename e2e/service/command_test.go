@@ -131,6 +131,19 @@ roles:
 	}
 	b.expect("all healed", everything)
 
+	// What the daemon sees of the testbed, and what it did.
+	for args, want := range map[string]string{
+		"testbed hosts":            "\nd     " + b.ip["d"],
+		"testbed switches":         "connected  master",
+		"testbed switches --rules": "netsplit",
+		"annotations":              "long",
+		"health":                   "switch",
+	} {
+		if r := harness.Run(t, append(strings.Fields(args), "--api", d.API)...); r.Code != 0 || !strings.Contains(r.Stdout, want) {
+			t.Errorf("%s: %s", args, r)
+		}
+	}
+
 	for _, c := range []struct {
 		args []string
 		code int

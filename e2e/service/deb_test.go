@@ -13,10 +13,9 @@ import (
 	"netsplit/e2e/need"
 )
 
-// TestTheDebianPackage: lintian finds nothing in it, and what is installed runs: the program with
-// its helpers beside it, what the units start, the manual page.
-func TestTheDebianPackage(t *testing.T) {
-	lintian := need.Program(t, "lintian", "lintian")
+// buildDeb builds the package and returns its path.
+func buildDeb(t *testing.T) string {
+	t.Helper()
 	need.Program(t, "strip", "binutils")
 	out := t.TempDir()
 	build := exec.Command("../../scripts/deb.sh", filepath.Dir(harness.Bin("netsplit")), out)
@@ -26,10 +25,18 @@ func TestTheDebianPackage(t *testing.T) {
 	if err != nil || filepath.Dir(deb) != out {
 		t.Fatalf("%v, %q", err, b)
 	}
+	return deb
+}
+
+// TestTheDebianPackage: lintian finds nothing in it, and what is installed runs: the program with
+// its helpers beside it, what the units start, the manual page.
+func TestTheDebianPackage(t *testing.T) {
+	lintian := need.Program(t, "lintian", "lintian")
+	deb := buildDeb(t)
 	if b, err := exec.Command(lintian, "--allow-root", "--fail-on", "error,warning", deb).CombinedOutput(); err != nil || len(b) > 0 {
 		t.Errorf("lintian: %v: %s", err, b)
 	}
-	tree := filepath.Join(out, "installed")
+	tree := filepath.Join(t.TempDir(), "installed")
 	if b, err := exec.Command("dpkg-deb", "-x", deb, tree).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, b)
 	}
@@ -45,6 +52,12 @@ func TestTheDebianPackage(t *testing.T) {
 		filepath.Join(tree, "usr/lib/sysusers.d/netsplit.conf"), filepath.Join(tree, "usr/lib/tmpfiles.d/netsplit.conf"), filepath.Join(tree, "etc/netsplit/netsplit.yaml")} {
 		if _, err := os.Stat(f); err != nil {
 			t.Error(err)
+		}
+	}
+	for _, module := range []string{"Go: its runtime", "github.com/spf13/cobra@", "go.etcd.io/bbolt@", "github.com/!data"} {
+		b := harness.Output(t, "zcat", filepath.Join(tree, "usr/share/doc/netsplit/modules.txt.gz"))
+		if has := strings.Contains(b, module); has == strings.Contains(module, "!") {
+			t.Errorf("the licences of modules have %s: %v", module, has)
 		}
 	}
 	// The user of its own is made, with its home.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 // TestWatchARun: while a run is under way, its live state shows the cut and what it drops, and
-// watch prints the same until the run ends.
+// watch prints the same until the run ends. Its campaign has a report meanwhile.
 func TestWatchARun(t *testing.T) {
 	harness.LeavesNothing(t)
 	target := gossip(t)
@@ -19,9 +20,18 @@ func TestWatchARun(t *testing.T) {
 	d := serve(t, "--runs-dir", "runs") // processes of the target have working directories of their own
 	var made wire.Campaign
 	d.Call("POST", "/v1/campaigns", wire.CampaignSpec{Target: d.Upload(target), Strategy: "random", Seed: 8, Clean: 1, Runs: 1}, &made)
+	if status, body, err := d.Try("GET", "/v1/campaigns/"+made.ID+"/report", nil); status != 404 || !strings.Contains(string(body), "has no report yet") {
+		t.Errorf("the report of a campaign without a run: %d %s %v", status, body, err)
+	}
 	c := d.until(made.ID, time.Minute, "the fault run is under way", func(c wire.Campaign) bool { return c.Done == 1 && len(c.Running) == 1 })
 	run := c.Running[0]
 	watching := harness.Start(t, "watch", run, "--api", "unix:"+d.Socket)
+	harness.Until(t, 10*time.Second, "the campaign under way has a report", func() error {
+		if status, body, err := d.Try("GET", "/v1/campaigns/"+made.ID+"/report", nil); status != 200 || !strings.Contains(string(body), "… running") {
+			return fmt.Errorf("%d %.300s %v", status, body, err)
+		}
+		return nil
+	})
 
 	var cut, dropped wire.LiveState
 	for ends := time.Now().Add(time.Minute); time.Now().Before(ends) && (cut.Run == "" || dropped.Run == ""); time.Sleep(100 * time.Millisecond) {
@@ -39,7 +49,7 @@ func TestWatchARun(t *testing.T) {
 			}
 		}
 	}
-	if len(cut.Cuts) == 0 || len(cut.Cuts[0].Links) == 0 || cut.Phase != "workload" || len(cut.Nodes) == 0 || dropped.Run == "" {
+	if len(cut.Cuts) == 0 || len(cut.Cuts[0].Links) == 0 || cut.Phase != "workload" || len(cut.Nodes) == 0 || len(cut.Steps) != 1 || cut.Steps[0].By == "" || cut.Steps[0].EndedBy != "" || dropped.Run == "" {
 		t.Errorf("no look showed a cut, or what it dropped: %+v, %+v", cut, dropped)
 	}
 	d.until(made.ID, 2*time.Minute, "the campaign ends", ended)
@@ -47,7 +57,7 @@ func TestWatchARun(t *testing.T) {
 		t.Errorf("the live state of a run that has ended: %d %s %v", status, body, err)
 	}
 	res := watching.Wait(t, time.Minute)
-	if res.Code != 0 || !strings.Contains(res.Stdout, "cut: step 1 ") || !strings.Contains(res.Stdout, "bytes: drop") || !strings.Contains(res.Stdout, "heal: step 1") || !strings.Contains(res.Stderr, "has ended") {
+	if res.Code != 0 || !strings.Contains(res.Stderr, "netsplit: step 1: ") || !strings.Contains(res.Stdout, "cut: step 1 ") || !strings.Contains(res.Stdout, "bytes: drop") || !strings.Contains(res.Stdout, "heal: step 1") || !strings.Contains(res.Stderr, "has ended") {
 		t.Errorf("watch: %s", res)
 	}
 	if res := harness.Run(t, "watch", run, "--api", "unix:"+d.Socket); res.Code != 1 || !strings.Contains(res.Stderr, "has ended") {
@@ -64,4 +74,6 @@ func TestWatchARun(t *testing.T) {
 	if status, body, _ := d.Try("POST", "/v1/campaigns/"+made.ID+"/points", wire.PointsQuery{Policies: &wire.PolicyFile{Name: "p.star", Text: "def filter(s):\n  return random()\n"}}); status != 422 || !strings.Contains(string(body), "p.star:2:10") {
 		t.Errorf("a policy that is wrong: %d %s", status, body)
 	}
+
+	campaignReport(t, d, "runs", made.ID, run)
 }

@@ -119,7 +119,8 @@ func TestPrometheusDuringACampaign(t *testing.T) {
 		var empty []string
 		for _, q := range qs {
 			got, err := ask(addr, q, began, time.Now())
-			if err != nil || len(got) == 0 {
+			ofCluster := strings.Contains(q.Expr, "netsplit_runners") // this daemon is of none
+			if err != nil || len(got) == 0 != ofCluster {
 				empty = append(empty, fmt.Sprintf("%s %s: %s: %v", q.Panel, q.RefID, q.Expr, err))
 			}
 		}

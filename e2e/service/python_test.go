@@ -16,7 +16,7 @@ import (
 // TestPythonClient runs its tests with pytest on real switches: testdata/test_client.py.
 func TestPythonClient(t *testing.T) {
 	harness.LeavesNothing(t)
-	b := newBench(t, "a", "b", "c")
+	b := newBench(t, "a", "b", "c", "n1", "c1")
 	dir := t.TempDir()
 	d := serve(t, "--testbed", b.file, "--runs-dir", dir)
 	b.connect(d.OpenFlow)
@@ -36,14 +36,14 @@ func TestPythonClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := exec.Command("/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", "testdata/test_client.py")
-	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+client, "NETSPLIT_API=unix:"+d.Socket,
+	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+client, "NETSPLIT_API=unix:"+d.Socket, "TARGET="+d.Upload(shortTarget(t)),
 		"TLS_API=https://127.0.0.1:"+port, "TLS_TOKEN="+strings.Repeat("t", 24), "TLS_FINGERPRINT="+print)
 	c.WaitDelay = time.Second
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v (apt-get install -y python3-pytest, or make setup-test): %s", err, out)
 	}
-	if n := strings.Count(string(out), " PASSED"); n < 11 {
+	if n := strings.Count(string(out), " PASSED"); n < 14 {
 		t.Errorf("%d tests passed: %s", n, out)
 	}
 }

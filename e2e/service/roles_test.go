@@ -60,8 +60,8 @@ func (d *daemon) role(want string) {
 	d.t.Helper()
 	harness.Until(d.t, time.Minute, "its role is "+want, func() error {
 		var sw wire.Switches
-		d.Call("GET", "/v1/switches", nil, &sw)
-		if len(sw.Items) != 1 || sw.Items[0].Role != want {
+		d.Call("GET", "/v1/switches?brief=true", nil, &sw)
+		if len(sw.Items) != 1 || sw.Items[0].Role != want || strings.Contains(sw.Items[0].Reason, "another controller") != (want == "slave") || len(sw.Items[0].Flows) > 0 {
 			return fmt.Errorf("switches %+v", sw.Items)
 		}
 		return nil

@@ -51,7 +51,7 @@ func TestTLSWithOpenVSwitch(t *testing.T) {
 	refused("a datapath that is not on the list", "ssl", "00000000000000b8 is not among the allowed")
 	var sw wire.Switches
 	d.Call("GET", "/v1/switches", nil, &sw)
-	if len(sw.Items) != 1 || sw.Items[0].Connected {
+	if len(sw.Items) != 1 || sw.Items[0].Connected || !strings.Contains(sw.Items[0].Reason, "it has not connected since the daemon started") {
 		t.Errorf("after four that were refused: %+v", sw.Items)
 	}
 

@@ -19,7 +19,13 @@ func TestAScriptOnSomebodysRack(t *testing.T) {
 	dir := t.TempDir()
 	play := []string{"script", "run", "redis-sentinel/split-brain", "--runs-dir", dir}
 	on := slices.Concat(play, []string{"--testbed", r.file, "--openflow", "127.0.0.1:6653"})
-	res := harness.Run(t, slices.Concat(on, []string{"--tls-cert", site.File("ctl-cert.pem"), "--tls-key", site.File("ctl-privkey.pem"), "--tls-ca", site.CA("switch"), "--role", "equal"})...)
+	var res harness.Result
+	for range 3 {
+		res = harness.Run(t, slices.Concat(on, []string{"--tls-cert", site.File("ctl-cert.pem"), "--tls-key", site.File("ctl-privkey.pem"), "--tls-ca", site.CA("switch"), "--role", "equal"})...)
+		if !strings.Contains(res.Stderr, "no play could be judged") { // else an operation took too long on a busy machine
+			break
+		}
+	}
 	if res.Code != 0 || !strings.Contains(res.Stdout, "split-brain: 1 of 1 plays failed (1 fail)") {
 		t.Fatal(res)
 	}

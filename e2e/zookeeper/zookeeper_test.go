@@ -23,7 +23,7 @@ func TestCampaignFromTheCache(t *testing.T) {
 	if res.Code != 0 && res.Code != 3 && res.Code != 4 {
 		t.Fatal(res)
 	}
-	runs := harness.Records(t, dir, harness.CampaignID(t, res))
+	runs := harness.Judged(t, harness.Records(t, dir, harness.CampaignID(t, res)))
 	if len(runs) < 5 {
 		t.Errorf("want 3 clean and 2 fault runs: %s", harness.Verdicts(runs))
 	}

@@ -7,4 +7,7 @@
 // target file (model.CheckSpec) and reports failures in the classes of
 // model.FailureClass; what a system had a right to refuse is counted as legal
 // and is never a failure.
+//
+// A checker says more than the rows of a relation (package record/relation): what the fault
+// excuses, how much was lost, and a title by which failures of many runs are one finding.
 package check

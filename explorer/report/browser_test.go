@@ -117,7 +117,7 @@ search("n2 dropped", () => {
   search("w1-00081 repl", () => {
     out.text = $("hits").textContent; out.found = row(0);
     search("nowhere to be found", () => {
-      out.nothing = $("hits").textContent; out.none = $("rows").rows.length; out.off = $("pback").disabled && $("pfwd").disabled;
+      out.nothing = $("hits").textContent; out.none = $("rows").rows.length; $("pfwd").click(); out.off = $("pback").ariaDisabled === "true" && $("pfwd").ariaDisabled === "true" && $("page").textContent.startsWith("page 1 ");
       location.hash = "#m=1051";
       setTimeout(() => { out.hash = [...document.querySelector("#rows .here").cells].map(c => c.textContent); document.documentElement.dataset.result = JSON.stringify(out); }, 100);
     });

@@ -81,8 +81,8 @@ type runRow struct {
 }
 
 // Campaign writes the page of one campaign: one HTML page that needs nothing
-// else, with links to the reports of its runs. The error is the writer's or
-// the template's.
+// else, with links to the reports of its runs. It has no script: the daemon
+// serves it where none runs. The error is the writer's or the template's.
 func Campaign(w io.Writer, in CampaignInput) error {
 	c := &in.Campaign
 	v := campaignView{

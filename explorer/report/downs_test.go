@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,19 @@ func TestThePictureMarksACrashAndAPause(t *testing.T) {
 	}
 	if plain := write(t, failing(t)); strings.Contains(plain, "node-action\"") || strings.Contains(plain, "A server that crashes is marked") {
 		t.Error("a run without a crash has marks of one")
+	}
+}
+
+// TestAQuietHostThatCrashedHasAColumn among so many that the other quiet ones have none.
+func TestAQuietHostThatCrashedHasAColumn(t *testing.T) {
+	in := crashed(t)
+	for i := range maxColumns {
+		in.Hosts = append(in.Hosts, model.NodeID(fmt.Sprintf("q%d", i)))
+	}
+	last := in.Events[len(in.Events)-1]
+	in.Events = append(in.Events, model.Event{Num: last.Num + 1, At: last.At, Kind: model.EventNode, Node: &model.NodeAction{Verb: model.NodeKill, Process: "redis", Host: "q7"}})
+	if tl := newTimeline(&in); !slices.Contains(tl.hosts, "q7") || slices.Contains(tl.hosts, "q8") || tl.left != maxColumns { // c2 is quiet, too
+		t.Errorf("columns %v, %d left out", tl.hosts, tl.left)
 	}
 }
 

@@ -74,6 +74,9 @@ func newPicture(t *timeline) *picture {
 		p.note += " The lane of each host shows " + clean(name) + " and is red while an invariant over it does not hold."
 	}
 	p.note += t.nodeNote()
+	if t.left > 0 {
+		p.note += fmt.Sprintf(" %s that sent and received nothing have no column.", model.Count(t.left, "host", "hosts"))
+	}
 	p.place()
 	return p
 }
@@ -224,7 +227,7 @@ func linksWords(links map[model.Link]bool) string {
 	for _, l := range ls {
 		s = append(s, l.String())
 	}
-	return strings.Join(s, ", ")
+	return list(s)
 }
 
 // lane is a host's line: its variable's value in time, red where an invariant

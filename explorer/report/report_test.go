@@ -272,6 +272,9 @@ func TestTenThousandMessagesStaySmall(t *testing.T) {
 	if len(page) > 400_000 {
 		t.Errorf("the report of 10,000 messages is %d KB, want less than 400", len(page)/1000)
 	}
+	if n := len(write(t, many(100_000))); n > 2_000_000 {
+		t.Errorf("the report of 100,000 messages is %d KB, want less than 2000", n/1000)
+	}
 	pic := section(t, page, "picture")
 	if n := strings.Count(pic, `class="msg"`); n < 20 || n > 80 {
 		t.Errorf("%d messages in the static picture of a long cut, want about 60", n)
@@ -329,4 +332,21 @@ func BenchmarkWriteTenThousand(b *testing.B) {
 		}
 		b.ReportMetric(float64(w.Len()), "bytes/page")
 	}
+}
+
+// TestTenThousandHosts: a report has columns for the hosts that took part, and says how many more
+// there are.
+func TestTenThousandHosts(t *testing.T) {
+	in := many(1000)
+	for i := range 10_000 {
+		in.Hosts = append(in.Hosts, model.NodeID(fmt.Sprintf("x%05d", i)))
+	}
+	in.Nodes = append(in.Nodes[:3:3], in.Hosts[4:]...)
+	in.Summary.Scenario = onecut.Scenario{Strategy: model.StrategyRandom, Isolate: "n1", Partition: model.Isolate("n1", in.Hosts, model.Drop)}.Model()
+	page := write(t, in)
+	if len(page) > 400_000 {
+		t.Errorf("the report of 10,000 hosts is %d bytes, want less than 400,000", len(page))
+	}
+	wants(t, "picture", section(t, page, "picture"), "n1", "n2", "n3", "c1", "10000 hosts that sent and received nothing have no column")
+	wants(t, "the page", page, "ran on n1, n2, n3, x00000", "and 9983 more")
 }

@@ -72,11 +72,19 @@ func span(d time.Duration) string {
 // at writes a moment of the run.
 func at(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// list writes hosts as a person does: n1, n2 and n3.
+// maxListed is the most that list names.
+const maxListed = 20
+
+// list writes hosts as a person does: n1, n2 and n3. Of many it names the first ones, and says
+// how many more there are.
 func list[T ~string](in []T) string {
-	out := make([]string, len(in))
-	for i, s := range in {
-		out[i] = clean(string(s))
+	more := max(0, len(in)-maxListed)
+	out := make([]string, len(in)-more)
+	for i := range out {
+		out[i] = clean(string(in[i]))
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
 	}
 	switch len(out) {
 	case 0:

@@ -60,6 +60,7 @@ type window struct{ from, to time.Duration }
 type timeline struct {
 	items   []item // in order of arrival
 	hosts   []model.NodeID
+	left    int // hosts without a column: they sent and received nothing
 	nodes   map[model.NodeID]bool
 	actions []action             // what was done to servers
 	acted   time.Duration        // when the first step that crashes, pauses or fails a disk began; 0: none did
@@ -234,6 +235,9 @@ func (t *timeline) packet(e *model.Event, p *model.HeldPacket, dropped bool, byN
 	}
 }
 
+// maxColumns is how many hosts have a column although they sent and received nothing.
+const maxColumns = 50
+
 // columns orders the hosts so that the sides of the cut stand next to each
 // other; hosts on no side stand outside, by the side they talk to most while
 // the cut holds, so that few arrows that are not cut pass over the band.
@@ -245,6 +249,21 @@ func (t *timeline) columns(in *Input) {
 				all = append(all, h)
 			}
 		}
+	}
+	if len(all) > maxColumns {
+		took := map[model.NodeID]bool{}
+		for _, it := range t.items {
+			took[it.from], took[it.to] = true, true
+		}
+		for _, a := range t.actions {
+			took[a.Host] = true
+		}
+		if t.cut != nil {
+			took[t.step.Do.Isolate] = true
+		}
+		n := len(all)
+		all = slices.DeleteFunc(all, func(h model.NodeID) bool { return !took[h] })
+		t.left = n - len(all)
 	}
 	t.group = map[model.NodeID]int{}
 	for _, h := range all {

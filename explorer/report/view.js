@@ -34,7 +34,8 @@
     }
     $("hits").textContent = found ? (N && found.length || "nothing") + " found" : "";
     $("page").textContent = "page " + (page + 1) + " of " + pages + ", " + count() + " in all";
-    $("pback").disabled = page === 0; $("pfwd").disabled = page >= pages - 1;
+    // A disabled button would lose the keyboard's focus.
+    $("pback").ariaDisabled = page === 0; $("pfwd").ariaDisabled = page >= pages - 1;
   }
   function search() {
     const words = $("q").value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -54,13 +55,14 @@
     for (here = 0; here < N && !(first(here) && num[here] === Number(m[1])); here++);
     if (here === N) { here = -1; return; }
     $("q").value = ""; found = null; page = Math.floor(here / PER); show();
-    document.querySelector("#rows .here").scrollIntoView({ block: "center" });
+    const row = document.querySelector("#rows .here");
+    row.querySelector("a").focus({ preventScroll: true });
+    row.scrollIntoView({ block: "center" });
   }
 
   let typing = 0;
   $("q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(search, 120); });
-  $("pback").addEventListener("click", () => { page--; show(); });
-  $("pfwd").addEventListener("click", () => { page++; show(); });
+  for (const [id, by] of [["pback", -1], ["pfwd", 1]]) $(id).addEventListener("click", e => { if (e.currentTarget.ariaDisabled !== "true") { page += by; show(); } });
   addEventListener("hashchange", fromHash);
   $("view").hidden = false;
   page = Math.floor(D.start / PER);

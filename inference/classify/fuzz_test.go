@@ -153,6 +153,9 @@ func rules(t *testing.T, p model.Protocol, ss []step, seed int64, cuts int) [2][
 			if len(u.Type) > 160 {
 				t.Fatalf("type of %d bytes: %q", len(u.Type), u.Type)
 			}
+			if !CanGive([]model.Protocol{p}, u.Type) {
+				t.Fatalf("type %q: types of %s begin with one of %v", u.Type, p.Dissector, Begins([]model.Protocol{p}))
+			}
 			for _, f := range u.Fields {
 				if len(f.Value) > max(respText, pbText)+8 || f.Name == "" {
 					t.Fatalf("field %q of %d bytes", f.Name, len(f.Value))

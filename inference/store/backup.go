@@ -58,6 +58,13 @@ func whole(path string, write func(*os.File) error) error {
 // Restore puts a copy that Backup made in the place of the store at path, which nobody may
 // have open. What was there is kept beside it; kept is its name, "" if nothing was there.
 func Restore(backup, path string) (kept string, err error) {
+	st, err := os.Stat(backup)
+	if err != nil {
+		return "", fmt.Errorf("store: copy: %w", err)
+	}
+	if !st.Mode().IsRegular() { // opening it may block, and reading it may never end
+		return "", fmt.Errorf("store: %s is no file that store backup made", backup)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("store: make its folder: %w", err)
 	}

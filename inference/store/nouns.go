@@ -58,9 +58,30 @@ func (x *Tx) ListInvariants(target string) ([]model.TargetInvariant, error) {
 	return all[model.TargetInvariant](x, bucketInvariants, prefix)
 }
 
-// SetInvariantStatus pins, drops or (with InvariantMined) releases one. An
-// empty target stands for the only one that has an invariant of this id; with
-// more than one it fails with model.ErrConflict and names them.
+// GetInvariant finds an invariant. An empty target stands for the only one that has an
+// invariant of this id; with more than one it fails with model.ErrConflict and names them.
+func (x *Tx) GetInvariant(target, id string) (found model.TargetInvariant, err error) {
+	list, err := x.ListInvariants(target)
+	if err != nil {
+		return found, err
+	}
+	var targets []string
+	for _, inv := range list {
+		if inv.ID == id {
+			found, targets = inv, append(targets, inv.Target)
+		}
+	}
+	switch len(targets) {
+	case 0:
+		return found, fmt.Errorf("invariant %q: %w", id, model.ErrNotFound)
+	case 1:
+		return found, nil
+	}
+	return found, fmt.Errorf("invariant %q %w: targets %s have one each: name the target", id, model.ErrConflict, strings.Join(targets, ", "))
+}
+
+// SetInvariantStatus pins, drops or (with InvariantMined) releases an invariant, which it
+// finds as GetInvariant does.
 func (x *Tx) SetInvariantStatus(target, id string, s model.InvariantStatus) (model.TargetInvariant, error) {
 	var none model.TargetInvariant
 	switch s {
@@ -68,25 +89,10 @@ func (x *Tx) SetInvariantStatus(target, id string, s model.InvariantStatus) (mod
 	default:
 		return none, fmt.Errorf("%w: status %q: use %s, %s or %s", model.ErrInvalid, s, model.InvariantPinned, model.InvariantDrop, model.InvariantMined)
 	}
-	list, err := x.ListInvariants(target)
+	inv, err := x.GetInvariant(target, id)
 	if err != nil {
 		return none, err
 	}
-	var found []model.TargetInvariant
-	var targets []string
-	for _, inv := range list {
-		if inv.ID == id {
-			found, targets = append(found, inv), append(targets, inv.Target)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return none, fmt.Errorf("invariant %q: %w", id, model.ErrNotFound)
-	case 1:
-	default:
-		return none, fmt.Errorf("invariant %q %w: targets %s have one each: name the target", id, model.ErrConflict, strings.Join(targets, ", "))
-	}
-	inv := found[0]
 	inv.Status = s
 	return inv, x.put(bucketInvariants, key(inv.Target, inv.ID), inv)
 }

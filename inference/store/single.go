@@ -119,6 +119,11 @@ func (s *Store) ListInvariants(target string) ([]model.TargetInvariant, error) {
 	return view(s, func(tx *Tx) ([]model.TargetInvariant, error) { return tx.ListInvariants(target) })
 }
 
+// GetInvariant is Tx.GetInvariant.
+func (s *Store) GetInvariant(target, id string) (model.TargetInvariant, error) {
+	return view(s, func(tx *Tx) (model.TargetInvariant, error) { return tx.GetInvariant(target, id) })
+}
+
 // PinInvariant is Tx.PinInvariant.
 func (s *Store) PinInvariant(target string, inv model.Invariant) (model.TargetInvariant, error) {
 	var out model.TargetInvariant

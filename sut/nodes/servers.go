@@ -21,7 +21,7 @@ import (
 // a workload may run before it counts as hung; how long a final workload may take.
 const (
 	stopLimit  = 3 * time.Second
-	hangLimit  = 5 * time.Second
+	HangLimit  = 5 * time.Second // where timing.hang is not set
 	finalLimit = 30 * time.Second
 )
 

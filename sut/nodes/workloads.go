@@ -49,7 +49,7 @@ var looks = map[string]int{phaseFinal: 1, phaseAgain: 2}
 
 func (p *Processes) workloads(ctx context.Context, ws []model.Workload, phase string, missing func(why string)) {
 	timing := p.c.Kit.Target.Timing
-	limit, key := timing.Workload+cmp.Or(timing.Hang, hangLimit), "timing.workload and timing.hang"
+	limit, key := timing.Workload+cmp.Or(timing.Hang, HangLimit), "timing.workload and timing.hang"
 	if looks[phase] > 0 {
 		limit, key = cmp.Or(timing.Final, finalLimit), "timing.final"
 	}

@@ -16,8 +16,8 @@ func checkRoles(t *model.Testbed, l lines) (errs []error) {
 		bad := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("%srole %s: %s", l.of("roles", name), name, fmt.Sprintf(format, args...)))
 		}
-		if !labelling(name) {
-			bad("%s", wantLabelling)
+		if !model.Labelling(name) {
+			bad("%s", model.WantLabelling)
 		}
 		if model.MomentRole(name) {
 			bad("%s are names of netsplit's own; choose another name", strings.Join(model.MomentRoles(), ", "))

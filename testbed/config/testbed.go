@@ -11,9 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/renameio/v2"
 	"go.yaml.in/yaml/v3"
@@ -22,13 +19,6 @@ import (
 )
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,62}$`)
-
-const wantLabelling = "its name has 1 to 63 characters that can be seen, blanks within them at most"
-
-// labelling says whether roles and labels can have a name: those that can be asked for.
-func labelling(name string) bool {
-	return name != "" && utf8.RuneCountInString(name) <= 63 && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
-}
 
 // Read reads and checks a testbed file. An error names the file, and the line
 // where there is one.
@@ -95,6 +85,9 @@ func check(t *model.Testbed, l lines) error {
 	if len(t.Hosts) == 0 {
 		bad("", "hosts is missing; name at least one host")
 	}
+	if n := len(t.Hosts); n > model.MaxHosts {
+		return fmt.Errorf("%d hosts are too many; a testbed has at most %d: write several testbeds", n, model.MaxHosts)
+	}
 	switched := t.Backend != model.BackendNFTables
 	switch t.Backend {
 	case "", model.BackendSwitch, model.BackendNFTables:
@@ -121,8 +114,8 @@ func check(t *model.Testbed, l lines) error {
 		}
 		names[string(h.Name)] = who
 		for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
-			if !labelling(name) {
-				bad(at, "%s: label %q: %s", who, name, wantLabelling)
+			if !model.Labelling(name) {
+				bad(at, "%s: label %q: %s", who, name, model.WantLabelling)
 			}
 		}
 		if !switched && (h.Datapath != 0 || !h.Port.IsZero()) {

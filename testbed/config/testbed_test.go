@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -219,4 +220,35 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(d)
 		}
 	})
+}
+
+// crowd is a testbed file of n hosts on as many switches as it takes.
+func crowd(n int) []byte {
+	var b strings.Builder
+	b.WriteString("name: crowd\nhosts:\n")
+	for i := range n {
+		fmt.Fprintf(&b, "  - {name: h%05d, datapath: %016x, port: %d, mac: \"02:00:00:00:%02x:%02x\", ip: 10.1.%d.%d, exec: [ssh, h%05d]}\n", i, i/1000+1, i%1000+1, i>>8, i&255, i>>8, i&255, i)
+	}
+	b.WriteString("links:\n")
+	for i := range (n - 1) / 1000 {
+		fmt.Fprintf(&b, "  - {a: {datapath: %016x, port: 2001}, b: {datapath: %016x, port: 2002}}\n", i+1, i+2)
+	}
+	return []byte(b.String())
+}
+
+// TestTenThousandHosts are refused, in a line. As many as a testbed may have are read, and one that
+// is twice among them is found.
+func TestTenThousandHosts(t *testing.T) {
+	if _, err := Parse(crowd(10_000)); err == nil || err.Error() != "10000 hosts are too many; a testbed has at most 2000: write several testbeds" {
+		t.Errorf("%.1000v", err)
+	}
+	text := crowd(model.MaxHosts)
+	tb, err := Parse(text)
+	if err != nil || len(tb.Hosts) != model.MaxHosts {
+		t.Fatal(err)
+	}
+	_, err = Parse([]byte(strings.Replace(string(text), "name: h01999", "name: h00000", 1)))
+	if err == nil || !strings.Contains(err.Error(), "host h00000 is listed twice") || len(err.Error()) > 1000 {
+		t.Errorf("%.1000v", err)
+	}
 }

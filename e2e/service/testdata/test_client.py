@@ -1,4 +1,4 @@
-"""Tests of deploy/python against a daemon with the hosts a, b and c (TestPythonClient)."""
+"""Tests of deploy/python against a daemon with the hosts a, b and c, and with n1 and c1 for a target (TestPythonClient)."""
 
 import os
 import signal
@@ -113,3 +113,42 @@ def test_over_tls():
     with pytest.raises(netsplit.Error) as err:
         netsplit.connect(api, "wrong", fingerprint).reset()
     assert err.value.status == 401
+
+
+def test_campaign_and_reports(ns):
+    seen = []
+    c = ns.campaign(os.environ["TARGET"], progress=seen.append, timeout=60, strategy="clean", clean=1)
+    assert c["state"] == "done" and seen[0]["id"] == c["id"]
+    (run,) = ns.runs(campaign=c["id"])
+    assert f"<h1>{c['id']}</h1>" in ns.campaign_report(c["id"]) and f"<h1>{run['id']}</h1>" in ns.report(run["id"])
+    with pytest.raises(netsplit.Error, match="nosuch") as err:
+        ns.campaign_report("nosuch")
+    assert err.value.status == 404
+
+
+def test_a_paused_campaign_is_waited_for_in_time(ns, caplog):
+    seen = []
+
+    def pause(c):
+        seen.append(c["state"])
+        if len(seen) == 1:
+            ns.request("POST", f"/v1/campaigns/{c['id']}/pause", wait=10)
+
+    with pytest.raises(netsplit.Error, match="was paused, 0 runs done"):
+        ns.campaign(os.environ["TARGET"], progress=pause, timeout=2, strategy="clean", clean=2)
+    (c,) = (c for c in ns.items("/v1/campaigns") if c["state"] != "done")
+    assert c["state"] == "cancelled" and "paused" in seen
+    assert [r.getMessage() for r in caplog.records] == [f"campaign {c['id']} is paused after 0 runs; to continue it: netsplit campaign resume {c['id']}"]
+
+
+def test_a_campaign_goes_on_when_it_is_resumed(ns):
+    def pause(c):
+        path = f"/v1/campaigns/{c['id']}/"
+        if c["state"] == "paused":
+            ns.request("POST", path + "resume")
+        elif not paused:
+            paused.append(ns.request("POST", path + "pause", wait=10))
+
+    paused = []
+    assert ns.campaign(os.environ["TARGET"], progress=pause, timeout=60, strategy="clean", clean=1)["state"] == "done"
+    assert paused[0]["state"] == "paused"
