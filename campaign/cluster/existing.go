@@ -44,8 +44,18 @@ func (e Existing) connect(address string, options ...nats.Option) (*nats.Conn, n
 	nc, err := nats.Connect(address, options...)
 	if err != nil {
 		err = fmt.Errorf("connect to the NATS server at %s: %w", redacted(address), err)
+		if e.Cert == "" && wantsCertificate(err) {
+			err = fmt.Errorf("%w (a server that asks for a certificate needs --cluster-cert and --cluster-key)", err)
+		}
 	}
 	return nc, n, err
+}
+
+// wantsCertificate: the server says so, or ends the connection after the handshake, whichever is
+// seen first.
+func wantsCertificate(err error) bool {
+	s := err.Error()
+	return strings.Contains(s, "certificate required") || strings.Contains(s, "bad certificate") || strings.Contains(s, "after TLS handshake")
 }
 
 func redacted(address string) string {

@@ -261,7 +261,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 		"no credentials":     {credentials.url, Existing{}, "Authorization Violation", ""},
 		"credentials gone":   {credentials.url, Existing{Credentials: none}, none, ""},
 		"unknown authority":  {byTLS.url, Existing{Cert: byTLS.daemon.Cert, Key: byTLS.daemon.Key}, "unknown authority", "-"},
-		"no certificate":     {byTLS.url, Existing{CA: byTLS.daemon.CA}, "certificate required", "-"},
+		"no certificate":     {byTLS.url, Existing{CA: byTLS.daemon.CA}, "needs --cluster-cert", "-"},
 		"no authority":       {byTLS.url, Existing{CA: none}, none, ""},
 		"no key":             {byTLS.url, Existing{CA: byTLS.daemon.CA, Cert: byTLS.daemon.Cert, Key: none}, none, ""},
 		"no JetStream":       {plain, Existing{}, "has no JetStream", "-"},
