@@ -136,6 +136,16 @@ func TestSameFirst(t *testing.T) {
 	}
 }
 
+// Recoveries that are told apart by less are met in fewer sequences.
+func TestRecoveryPairs(t *testing.T) {
+	one, _, _ := search(t, 2, crashes, named(t, "[prioritised]")...)
+	pairs, _, _ := search(t, 2, crashes, named(t, "[recovery-pairs]")...)
+	byType, _, _ := search(t, 2, crashes, named(t, "[{recovery-pairs: [side, type]}]")...)
+	if len(byType) == 0 || len(byType) >= len(pairs) || len(pairs) >= len(one) {
+		t.Errorf("%d sequences by type, %d by node too, %d of all recoveries", len(byType), len(pairs), len(one))
+	}
+}
+
 // Figure 14 on all kinds of faults: at depth 1 nothing needs to occur.
 func TestFigure14(t *testing.T) {
 	runs, rep, _ := search(t, 1, sequence.AllKinds(), figure(t, 14))

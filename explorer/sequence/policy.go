@@ -139,7 +139,7 @@ func Prioritised(by []model.PointKey) Policy {
 	if len(by) == 0 {
 		by = recoveryKeys()
 	}
-	static := slices.DeleteFunc(slices.Clone(by), func(k model.PointKey) bool { return k == model.KeyNode || k == model.KeyPeer })
+	static := withoutNodes(by)
 	return unlikeFirst{Cluster{Title: "prioritised", Key: func(c Candidate, k *Known) (string, bool, error) {
 		if len(c.IDs) == 1 {
 			return "", true, nil
@@ -154,12 +154,22 @@ func Prioritised(by []model.PointKey) Policy {
 		if !ok { // its own run is not there to compare
 			own = []string{string(last)}
 		}
-		var same strings.Builder
-		for _, f := range c.Faults[:len(c.Faults)-1] {
-			fmt.Fprint(&same, f.Node == c.Last().Node, " ")
-		}
-		return "independent\n" + strings.Join(rec, "\n") + "\n\n" + strings.Join(own, "\n") + "\n" + same.String(), false, nil
+		return "independent\n" + strings.Join(rec, "\n") + "\n\n" + strings.Join(own, "\n") + "\n" + sameNodes(c), false, nil
 	}}}
+}
+
+func withoutNodes(by []model.PointKey) []model.PointKey {
+	return slices.DeleteFunc(slices.Clone(by), func(k model.PointKey) bool { return k == model.KeyNode || k == model.KeyPeer })
+}
+
+// sameNodes says of each fault before the last whether it is of the same node: which node it is
+// does not matter (symmetry).
+func sameNodes(c Candidate) string {
+	var same strings.Builder
+	for _, f := range c.Faults[:len(c.Faults)-1] {
+		fmt.Fprint(&same, f.Node == c.Last().Node, " ")
+	}
+	return same.String()
 }
 
 // unlikeFirst orders what a policy keeps: dependent last faults first, then by how many before

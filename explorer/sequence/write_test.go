@@ -97,6 +97,7 @@ var strategies = []struct {
 	{"brute force", nil},
 	{"prioritised", []sequence.Policy{sequence.Prioritised(nil)}},
 	{byType, []sequence.Policy{sequence.Prioritised([]model.PointKey{model.KeySide, model.KeyType})}},
+	{"recovery-pairs", []sequence.Policy{sequence.Pairs(nil)}},
 }
 
 // table runs the strategies, logs FATE's Table 4 and compares the bugs found.
@@ -114,7 +115,7 @@ func table(t testing.TB, depth, packets int) {
 			t.Errorf("depth %d: brute force finds %q, %s %q", depth, bugs[0], s.name, last)
 		}
 	}
-	if 10*runs[1] > 6*runs[0] || 10*runs[2] > 4*runs[0] {
+	if 10*runs[1] > 6*runs[0] || 10*runs[2] > 4*runs[0] || 10*runs[3] > 7*runs[1] {
 		t.Errorf("depth %d: runs %v: prioritising saves too little", depth, runs)
 	}
 }
