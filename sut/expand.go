@@ -239,7 +239,21 @@ func (x *expander) text(at, s string) string {
 }
 
 // functions are what templates may call beside those of text/template.
-var functions = template.FuncMap{"atLeast": AtLeast}
+var functions = template.FuncMap{"atLeast": AtLeast, "times": times}
+
+// times multiplies two numbers, written as settings are, as of a period of several ticks:
+// {{times .Args.tick .Args.limit}}ms.
+func times(a, b any) (string, error) {
+	product := 1.0
+	for _, n := range []any{a, b} {
+		f, err := strconv.ParseFloat(fmt.Sprint(n), 64)
+		if err != nil {
+			return "", fmt.Errorf("times: %q is no number", n)
+		}
+		product *= f
+	}
+	return strconv.FormatFloat(product, 'f', -1, 64), nil
+}
 
 // AtLeast says whether a release is not older than another: their runs of
 // digits are compared as numbers, left to right, missing ones count as 0, so

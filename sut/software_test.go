@@ -197,6 +197,20 @@ func TestAtLeastComparesNumbers(t *testing.T) {
 	}
 }
 
+func TestTimesMultipliesSettings(t *testing.T) {
+	for _, c := range []struct{ length, want, err string }{
+		{"{{times .Args.tick .Args.limit}}ms", "2s", ""}, {"{{times .Args.beat 10}}s2s", "7s", ""}, {"{{times 0.5 4}}s", "2s", ""},
+		{"{{times .Args.unit 4}}s", "", `times: "ms" is no number`},
+	} {
+		target := &model.Target{Periods: map[string]model.Period{"p": {Length: c.length}}, Args: map[string]model.TargetArg{
+			"tick": {Default: "500"}, "limit": {Default: "4"}, "beat": {Default: "0.5"}, "unit": {Default: "ms"}}}
+		d, err := PeriodOf(target, ExpandInput{}, "p")
+		if c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) || c.err == "" && (err != nil || d.String() != c.want) {
+			t.Errorf("%s is %v, %v; want %s%s", c.length, d, err, c.want, c.err)
+		}
+	}
+}
+
 // Scripts of a built-in target have a path, are executable, and come back if
 // somebody changed them.
 func TestABuiltInTargetHasItsFiles(t *testing.T) {

@@ -269,7 +269,7 @@ func targetMore(tb testing.TB, g *generator, b *strings.Builder) {
 		b.WriteString("\n")
 	}
 
-	b.WriteString("## templates\n\nValues marked *Template* are [Go templates](https://pkg.go.dev/text/template). An unknown name is an error. `{{if atLeast .Version \"3.0\"}}` compares releases.\n\n| name | meaning |\n|---|---|\n")
+	b.WriteString("## templates\n\nValues marked *Template* are [Go templates](https://pkg.go.dev/text/template). An unknown name is an error. `{{if atLeast .Version \"3.0\"}}` compares releases; `{{times .Args.tick 4}}ms` multiplies.\n\n| name | meaning |\n|---|---|\n")
 	for f := range reflect.TypeFor[sut.Values]().Fields() {
 		doc := g.commentsOf(tb, "sut")["Values."+f.Name]
 		fmt.Fprintf(b, "| `.%s` | %s |\n", f.Name, cell(sentence(strings.TrimSpace(doc))))
