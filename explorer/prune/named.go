@@ -31,7 +31,7 @@ func All() []Named {
 		{"not-to-crashed", "", "keeps no crash before a message to a node that a fault before crashed (PreFail Figure 15)", filter("not-to-crashed", notToCrashed)},
 		{"prioritised", "keys", "FATE's strategy (FATE §4.3)", func(keys []string) sequence.Policy { return sequence.Prioritised(pointKeys(keys)) }},
 		{"recovery", "keys", "one of the sequences with equal last faults whose prefixes lead to the same recovery, by these keys (PreFail Figure 13)", cluster("recovery", recovery)},
-		{"recovery-pairs", "keys", "keeps sequences enough for each point of a recovery to meet each later fault once, by these keys (pairwise coverage)", func(keys []string) sequence.Policy { return sequence.Pairs(pointKeys(keys)) }},
+		{"recovery-pairs", "keys", "keeps sequences enough for each point of a recovery, by these keys, to come before each last fault (pairwise coverage)", func(keys []string) sequence.Policy { return sequence.Pairs(pointKeys(keys)) }},
 		{"same-first", "keys", "of single faults with equal points, by these keys (default node), the first one; the later faults are what is searched", sameFirst},
 		{"same-last", "keys", "one of the sequences with equal last faults, by these keys (PreFail Figures 6 and 10)", cluster("same-last", sameLast)},
 	}

@@ -29,8 +29,8 @@
 //   - Recovery behaviours are compared as sets: which types of messages between which nodes.
 //     Numbers and what came before are left out, since they are chance in most systems. A
 //     user may name other keys.
-//   - The sequence that is run of a cluster is drawn from the search's seed. Prioritised
-//     and Pairs set an order of their own: recoveries first, and faults that have not failed yet.
+//   - The sequence that is run of a cluster is drawn from the search's seed. Prioritised and
+//     Pairs set an order of their own: recoveries first, and faults that have not failed yet.
 //
 // # What was measured
 //
@@ -45,7 +45,8 @@
 //	pairs                    228                 911                 274
 //
 // All find the same bugs, one that needs one crash and three that need two. The one that needs
-// three is found at depth 3 by brute force and prioritised, by type by chance, and missed by pairs. FATE's Table 4 has, for
-// HDFS's write, 524 and 49 runs at depth 2, 3221 and 333 at depth 3. What prioritising
-// saves depends on how many points have the same recovery: here few have.
+// three is found at depth 3 by brute force and prioritised, by type by chance, and missed by
+// pairs. FATE's Table 4 has, for HDFS's write, 524 and 49 runs at depth 2, 3221 and 333 at
+// depth 3. What prioritising saves depends on how many points have the same recovery: here few
+// have.
 package sequence

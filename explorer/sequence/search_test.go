@@ -31,7 +31,9 @@ func letter(r rune) model.Point {
 // search runs a figure to the end and lists the sequences of each run, in letters.
 func (f figure) search(t *testing.T, cfg sequence.Config) (runs []string, s *sequence.Search, why string) {
 	t.Helper()
-	cfg.Kinds = crashes[:1]
+	if cfg.Kinds == nil {
+		cfg.Kinds = crashes[:1]
+	}
 	s = sequence.New(cfg)
 	for {
 		r := s.Step(sequence.Input{Kind: sequence.InputAsk, Slots: 1})
