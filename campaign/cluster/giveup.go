@@ -88,11 +88,4 @@ func (h *Hub) tryGiveUp(campaign string, g giveUp) error {
 	return nil // it is dropped when the outcome is taken
 }
 
-func (h *Hub) dropAdvisory(ctx context.Context, seq uint64) error {
-	err := h.givenUp.DeleteMsg(ctx, seq)
-	var api *jetstream.APIError
-	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.As(err, &api) && api.Code == 404 {
-		return nil
-	}
-	return err
-}
+func (h *Hub) dropAdvisory(ctx context.Context, seq uint64) error { return drop(ctx, h.givenUp, seq) }

@@ -224,10 +224,10 @@ func (o *Offer) discard(ctx context.Context, run string, r result) error {
 }
 
 // await hands a run out and waits for its outcome. From time to time it looks whether the item
-// still exists: something may have removed it, and nobody makes the run.
+// still exists and can be delivered: if not, nobody makes the run.
 func (o *Offer) await(ctx context.Context, w model.WorkItem, c chan outcome) (outcome, error) {
-	for {
-		if err := o.handOut(ctx, w); err != nil {
+	for look := false; ; look = true {
+		if err := o.handOut(ctx, w, look); err != nil {
 			return outcome{}, err
 		}
 		for again := time.Now().Add(4 * o.h.c.times.lease); time.Now().Before(again); {
@@ -259,69 +259,6 @@ func (o *Offer) takeGiveUpReason(run string) error {
 		who = "their names were not heard"
 	}
 	return fmt.Errorf("%w: %d runners ended, or were not heard of for %v, while they made it (%s); it may be what ends them, so it is handed out no more", ErrGivenUp, maxTakers, o.h.c.times.lease, who)
-}
-
-// handOut publishes an item, unless a runner has it or has made it.
-func (o *Offer) handOut(ctx context.Context, w model.WorkItem) error {
-	b, err := json.Marshal(w)
-	if err != nil {
-		return err
-	}
-	if most := o.h.maxMessage(); int64(len(b)) > most {
-		return fmt.Errorf("the scenario of run %s takes %d bytes, and the broker of the cluster takes at most %d (max_payload)", w.Run, len(b), most)
-	}
-	for {
-		if o.h.isFull() { // it would not answer
-			return o.h.Away()
-		}
-		err := o.publish(ctx, w, b)
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case model.IsFull(o.h.full(err)):
-			return o.h.full(err)
-		}
-		o.h.c.Log.Warn("a run could not be handed out; it is tried again", "run", w.Run, "err", err)
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
-	}
-}
-
-func (o *Offer) publish(ctx context.Context, w model.WorkItem, b []byte) error {
-	subject := o.h.n.subject("item", w.Campaign, w.Run)
-	_, err := o.h.items.GetLastMsgForSubject(ctx, subject)
-	if err == nil {
-		return nil // it waits, or a runner has it
-	}
-	if !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return err
-	}
-	// A runner stores the result before it gives the item back.
-	_, err = o.h.results.GetLastMsgForSubject(ctx, o.h.n.subject("result", w.Campaign, w.Run, "*"))
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return err
-	}
-	m, err := o.h.signed(subject, b)
-	if err != nil {
-		return err
-	}
-	if _, err = o.h.js.PublishMsg(ctx, m); isDuplicate(err) {
-		return nil
-	}
-	return err
-}
-
-// isDuplicate says whether a message was refused because its subject has one.
-func isDuplicate(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && strings.Contains(api.Description, "per subject")
 }
 
 // Coming is the prefix of folders with records that are not received whole yet.
@@ -400,7 +337,7 @@ func (o *Offer) settle(run string, out outcome) {
 	second := o.close(run, !out.givenUp)
 	errs := []error{
 		h.forget(ctx, second),
-		h.items.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("item", o.w.Campaign, run))),
+		h.unpublish(ctx, o.w.Campaign, run),
 		h.results.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("result", o.w.Campaign, run, "*"))),
 		h.forget(ctx, out.result),
 	}

@@ -198,15 +198,3 @@ func (h *Hub) handBack(ctx context.Context, data []byte) error {
 	o.leaves(b.Run, b.Instance)
 	return h.again(ctx, item)
 }
-
-// again hands an item out as if for the first time.
-func (h *Hub) again(ctx context.Context, item *jetstream.RawStreamMsg) error {
-	if err := h.items.DeleteMsg(ctx, item.Sequence); err != nil {
-		return err
-	}
-	_, err := h.js.PublishMsg(ctx, &nats.Msg{Subject: item.Subject, Data: item.Data, Header: item.Header})
-	if isDuplicate(err) {
-		return nil
-	}
-	return err
-}
