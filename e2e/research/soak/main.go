@@ -147,6 +147,9 @@ func run(ctx context.Context, c config) (err error) {
 		row("kills of runners; runs cut short", "%d; %d", r.kills, len(w.cutShort))
 	}
 	stopped = errors.Join(stopped, growth)
+	if w.gap > maxGap {
+		stopped = errors.Join(stopped, fmt.Errorf("no run was judged for %v: the campaign stood still", w.gap.Round(time.Second)))
+	}
 	if stopped != nil || len(lost) > 0 || len(left) > 0 || a.failures() > 0 {
 		return cmp.Or(stopped, errors.New("something was lost, left behind or refused: see above"))
 	}
@@ -159,6 +162,7 @@ func row(what, format string, args ...any) {
 
 func report(d *daemon, w *work, a *asker, lost, left []string) {
 	row("runs judged, in so many campaigns", "%d in %d", len(w.judged), len(w.campaigns))
+	row("longest time in which none was", "%s", w.gap.Round(time.Second))
 	row("results lost", "%d", len(lost))
 	for _, l := range lost {
 		row("", "%s", l)

@@ -25,10 +25,16 @@ type work struct {
 	campaigns map[string]bool
 	judged    map[string]string // verdict of each run
 	cutShort  map[string]bool
+	last      time.Time     // when a run was judged last
+	gap       time.Duration // the longest time in which none was
 }
 
+// maxGap is how long no run may be judged: runs take some seconds, and one whose runner was killed
+// some more.
+const maxGap = 3 * time.Minute
+
 func newWork(d *daemon) *work {
-	return &work{d: d, campaigns: map[string]bool{}, judged: map[string]string{}, cutShort: map[string]bool{}}
+	return &work{d: d, campaigns: map[string]bool{}, judged: map[string]string{}, cutShort: map[string]bool{}, last: time.Now()}
 }
 
 func (w *work) upload(ctx context.Context) error {
@@ -74,9 +80,13 @@ func (w *work) look(ctx context.Context) error {
 			w.cutShort[r.ID] = true
 		}
 		if !r.CutShort && r.Ended != nil {
+			if w.judged[r.ID] == "" {
+				w.last = time.Now()
+			}
 			w.judged[r.ID] = r.Verdict.Value
 		}
 	}
+	w.gap = max(w.gap, time.Since(w.last))
 	return err
 }
 
