@@ -99,7 +99,7 @@ func forgotten(i *jetstream.ConsumerInfo, item uint64) bool {
 // unpublish removes the item of a run. It does not purge the subject: in nats-server 2.15.3 a purge
 // of an item that waits for its acknowledgement raises the floor of acknowledged deliveries over
 // earlier ones (consumer.purge), and the next acknowledgement that of items. Those in between
-// that wait as well are then never delivered again.
+// that wait as well are then never delivered again (nats-server issue 5727).
 func (h *Hub) unpublish(ctx context.Context, campaign, run string) error {
 	item, err := h.items.GetLastMsgForSubject(ctx, h.n.subject("item", campaign, run))
 	if errors.Is(err, jetstream.ErrMsgNotFound) { // its runner acknowledged it
