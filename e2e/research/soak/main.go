@@ -162,6 +162,7 @@ func row(what, format string, args ...any) {
 
 func report(d *daemon, w *work, a *asker, lost, left []string) {
 	row("runs judged, in so many campaigns", "%d in %d", len(w.judged), len(w.campaigns))
+	row("of them given up, as runners were killed", "%d", w.givenUp)
 	row("longest time in which none was", "%s", w.gap.Round(time.Second))
 	row("results lost", "%d", len(lost))
 	for _, l := range lost {

@@ -9,12 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"netsplit/api/trust"
 	"netsplit/api/wire"
+	"netsplit/campaign/cluster"
+	"netsplit/model"
 	"netsplit/sut"
 )
 
@@ -27,6 +30,7 @@ type work struct {
 	cutShort  map[string]bool
 	last      time.Time     // when a run was judged last
 	gap       time.Duration // the longest time in which none was
+	givenUp   int
 }
 
 // maxGap is how long no run may be judged: runs take some seconds, and one whose runner was killed
@@ -104,7 +108,10 @@ func (w *work) check(ctx context.Context) (lost []string) {
 		case r.Verdict.Value != verdict:
 			lost = append(lost, fmt.Sprintf("%s was %s and is %s", run, verdict, r.Verdict.Value))
 		default:
-			if _, err := os.Stat(filepath.Join(w.d.dir, "runs", r.Campaign, run, "summary.json")); err != nil {
+			_, err := os.Stat(filepath.Join(w.d.dir, "runs", r.Campaign, run, "summary.json"))
+			if err != nil && verdict == string(model.VerdictUnknown) && strings.Contains(r.Verdict.Reason, cluster.ErrGivenUp.Error()) {
+				w.givenUp++ // three runners were killed while they made it: there is no record
+			} else if err != nil {
 				lost = append(lost, fmt.Sprintf("%s: %v", run, err))
 			}
 		}
