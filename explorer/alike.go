@@ -45,11 +45,11 @@ func (c *Core) compare(inv *model.Invariant, p *pair) []like {
 	var out []like
 	arrange(named, c.cfg.Nodes, func(as []model.NodeID) bool {
 		r := rename(named, as, c.cfg.Nodes)
-		i, turned := renamedInvariant(r, inv, c.invariants)
+		i, turned := r.Invariant(inv, c.invariants)
 		if i < 0 {
 			return true
 		}
-		k := pairKey{c.invariants[i].ID, renamedState(r, p.state, turned), r.Node(p.node)}
+		k := pairKey{c.invariants[i].ID, r.State(p.state, turned), r.Node(p.node)}
 		if m := (metKey{k.inv, k.state}); !seen[m] {
 			seen[m] = true
 			out = append(out, like{k, r})

@@ -3,7 +3,7 @@ package explorer_test
 import (
 	"testing"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -21,7 +21,7 @@ func BenchmarkEngine(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		e := explorer.NewEngine(s)
+		e := engine.New(s)
 		for i := range events {
 			e.Step(events[i])
 		}

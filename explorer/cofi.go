@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"netsplit/explorer/engine"
 	"netsplit/explorer/policy"
 	"netsplit/model"
 )
@@ -44,7 +45,7 @@ func (c *Core) recordStates(r model.RunResult) {
 		c.clean = append(c.clean, all)
 	}
 	met := slices.Clone(r.States)
-	slices.SortFunc(met, compareMet)
+	slices.SortFunc(met, model.MetState.Compare)
 	for _, m := range met {
 		inv, ok := c.invariant(m.Invariant)
 		if !ok || m.State.A == m.State.B {
@@ -76,7 +77,7 @@ func (is *issued) cutAt(r model.RunResult) metKey {
 	if !r.Reached {
 		return metKey{}
 	}
-	s := Met(is.s, r)
+	s := engine.Met(is.s, r)
 	at := s.Waits().When.State
 	return metKey{at.Invariant.ID, *at.State}
 }

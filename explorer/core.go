@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"netsplit/explorer/engine"
 	"netsplit/explorer/policy"
 	"netsplit/model"
 )
@@ -323,7 +324,7 @@ func (c *Core) result(r model.RunResult) {
 		if r.Reached && len(r.Or) > 0 {
 			is.pair.renamed++
 		}
-		is.pair.learn(is, inTerms(InTerms(r, is.s), is.pair.state), c.cfg.Retries)
+		is.pair.learn(is, engine.InTerms(r, is.s), c.cfg.Retries)
 		if !r.Reached {
 			c.states[is.pair.metKey()].missed++
 			c.missed(is)

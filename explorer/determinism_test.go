@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/internal/sim"
 	"netsplit/model"
 )
@@ -30,7 +31,7 @@ func TestRecordedRun(t *testing.T) {
 	events := readLines[model.Event](t, "run.events.jsonl")
 	golden(t, "run.decisions.jsonl", func(want []byte) []byte { return want }, func() []byte {
 		var b bytes.Buffer
-		e := explorer.NewEngine(s)
+		e := engine.New(s)
 		for _, ev := range events {
 			for _, d := range e.Step(ev) {
 				appendJSON(t, &b, d)

@@ -10,6 +10,7 @@ import (
 
 	"netsplit/explorer"
 	"netsplit/internal/sim"
+	"netsplit/internal/story"
 	"netsplit/model"
 )
 
@@ -37,7 +38,7 @@ func (g *gossipScript) do(t *testing.T, d *datadriven.TestData) string {
 	case "explore": // explore cofi seed=1 clean=3 runs=60 labs=2 [until-failure]
 		hosts := []model.NodeID{"n1", "n2", "n3"}
 		c := sim.Campaign{Options: g.o, StopAtFirst: d.HasArg("until-failure"), Config: explorer.Config{Strategy: model.Strategy(d.CmdArgs[0].Key),
-			Nodes: hosts, Hosts: hosts, Effect: model.Drop, Retries: 2, MaxCut: dur(t, d, "maxcut"), Workload: 3 * time.Second}}
+			Nodes: hosts, Hosts: hosts, Effect: model.Drop, Retries: 2, MaxCut: story.Duration(d, "maxcut"), Workload: 3 * time.Second}}
 		d.MaybeScanArgs(t, "seed", &c.Config.Seed)
 		d.MaybeScanArgs(t, "clean", &c.Config.Clean)
 		d.MaybeScanArgs(t, "runs", &c.Config.Runs)

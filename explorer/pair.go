@@ -9,6 +9,12 @@ import (
 	"netsplit/model"
 )
 
+// metKey is an inconsistent state of an invariant.
+type metKey struct {
+	inv   string
+	state model.State
+}
+
 // pairKey is CoFI's <inconsistent state, partitioned node> of one invariant.
 type pairKey struct {
 	inv   string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -23,7 +24,7 @@ func WithoutFaults(s model.Scenario) model.Scenario {
 // again. The id is the
 // caller's to change.
 func Replay(s model.Scenario, r model.RunResult) model.Scenario {
-	s = Met(s, r).AskedFor()
+	s = engine.Met(s, r).AskedFor()
 	s.Substituted = false // it is what is asked for now
 	if s.Waits() == nil || !r.Reached {
 		s.Why = fmt.Sprintf("repeats %s", s.ID)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -198,4 +199,9 @@ type MetState struct {
 	// Nth counts the states of its shape that had been entered by First, it
 	// included.
 	Nth int `json:"nth,omitempty"`
+}
+
+// Compare orders by invariant, then state.
+func (m MetState) Compare(o MetState) int {
+	return cmp.Or(cmp.Compare(m.Invariant, o.Invariant), m.State.Compare(o.State))
 }

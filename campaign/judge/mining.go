@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/inference/invariant"
 	"netsplit/inference/state"
 	"netsplit/model"
@@ -180,7 +180,7 @@ func StatesMet(invs []model.Invariant, runs []model.RunSummary, logs map[string]
 			continue
 		}
 		out = append(out, model.RunResult{Scenario: r.Scenario.ID, Verdict: r.Verdict,
-			States: explorer.States(log, invs), Duration: r.Cost.Workload})
+			States: engine.States(log, invs), Duration: r.Cost.Workload})
 	}
 	return out
 }

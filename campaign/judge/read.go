@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
@@ -41,7 +41,7 @@ func readRun(dir string) (*runFiles, error) {
 	if err := rundir.ReadJSON(filepath.Join(dir, rundir.EvidenceFile), &f.evidence); err != nil {
 		return nil, fmt.Errorf("the run did not finish, it left no evidence to judge: %w", err)
 	}
-	f.meta.Scenario = explorer.Met(f.meta.Scenario, f.evidence.Result).Played(f.evidence.Result.Steps)
+	f.meta.Scenario = engine.Met(f.meta.Scenario, f.evidence.Result).Played(f.evidence.Result.Steps)
 	var errs []error
 	f.events = readLines[model.Event](f, dir, rundir.EventsFile, &errs)
 	f.decisions = readLines[model.Decision](f, dir, rundir.DecisionsFile, &errs)

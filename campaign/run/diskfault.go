@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 	"netsplit/sut/nodes"
 )
@@ -45,9 +45,9 @@ func (r *run) files() *nodes.Files {
 	r.s.disks.waiting = make(chan waitingFile)
 	return &nodes.Files{
 		Holds: func(h model.NodeID, process string) bool {
-			return sc.Files && slices.Contains(r.target.Nodes, h) || explorer.HoldsFiles(sc, h, process)
+			return sc.Files && slices.Contains(r.target.Nodes, h) || engine.HoldsFiles(sc, h, process)
 		},
-		CutsPower: func(h model.NodeID) bool { return explorer.CutsPower(sc, h) },
+		CutsPower: func(h model.NodeID) bool { return engine.CutsPower(sc, h) },
 		Decide:    r.s.File,
 	}
 }

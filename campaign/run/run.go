@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/inference"
 	"netsplit/inference/pcap"
 	"netsplit/inference/state"
@@ -201,10 +201,10 @@ func (r *run) open(began time.Time) (err error) {
 	}
 	r.s = &session{
 		start: began, clock: clock{start: began}, gate: r.c.Testbed, transport: meta.Gate, metrics: r.c.Metrics, rec: rec, pipe: pipe,
-		table: state.NewTable(r.target.Variables), engine: explorer.NewEngine(r.c.Scenario), scn: r.c.Scenario,
+		table: state.NewTable(r.target.Variables), engine: engine.New(r.c.Scenario), scn: r.c.Scenario,
 		messages: map[string]int{}, ports: newPortsRead(r.target), faulty: r.c.Scenario.Messages(),
 	}
-	r.c.Metrics.KnownLinks(explorer.MayCut(&r.c.Scenario))
+	r.c.Metrics.KnownLinks(engine.MayCut(&r.c.Scenario))
 	r.procs = nodes.New(nodes.Config{Kit: r.c.Kit, Testbed: r.c.Testbed, Run: r.c.Run, Dir: r.c.Dir, Args: r.c.Spec.Args,
 		Seed: r.c.Scenario.Seed, Start: began, Record: rec, Journal: r.s, Files: r.files()})
 	r.settles = r.procs
@@ -248,7 +248,7 @@ func (r *run) watched() (held, mirrored []testbed.Pair) {
 			add(&held, a, b)
 		}
 	}
-	for _, l := range explorer.MayCut(&r.c.Scenario) {
+	for _, l := range engine.MayCut(&r.c.Scenario) {
 		add(&held, l.Src, l.Dst)
 	}
 	for i := range r.c.Scenario.Steps {

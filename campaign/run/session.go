@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/inference"
 	"netsplit/inference/state"
 	"netsplit/model"
@@ -46,7 +46,7 @@ type session struct {
 	ended    bool // the workload has ended
 	pipe     reader
 	table    *state.Table
-	engine   *explorer.Engine
+	engine   *engine.Engine
 	scn      model.Scenario
 	withheld map[uint64][]model.Observation // by message: what its receiver learns when it passes
 	faults   faultState

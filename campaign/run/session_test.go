@@ -17,7 +17,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/inference"
 	"netsplit/inference/pcap"
 	"netsplit/inference/state"
@@ -121,7 +121,7 @@ func testSession(t testing.TB, scn model.Scenario, gate gateway) *session {
 	}
 	rec.Capture(packets)
 	s := &session{start: start, clock: clock{start: start}, gate: gate, metrics: noMetrics{}, rec: rec, pipe: pipe, table: state.NewTable(vars),
-		engine: explorer.NewEngine(scn), scn: scn, messages: map[string]int{}, faulty: scn.Messages()}
+		engine: engine.New(scn), scn: scn, messages: map[string]int{}, faulty: scn.Messages()}
 	t.Cleanup(func() {
 		s.mu.Lock()
 		cuts := s.gateCuts
@@ -270,10 +270,10 @@ func TestTheCutIsOfTheNodesItCameAboutTo(t *testing.T) {
 		t.Errorf("dropped %v, proof %+v", dropped, s.gateCuts[0].proof)
 	}
 	res := s.engine.Result().RunResult(scn.ID, model.Verdict{})
-	if met := explorer.Met(scn, res); met.Cut().Do.Isolate != "n2" || res.HealClass == nil || res.HealClass.From != "n2" || *res.CutState != (model.State{A: "NORMAL", B: "LEFT"}) {
+	if met := engine.Met(scn, res); met.Cut().Do.Isolate != "n2" || res.HealClass == nil || res.HealClass.From != "n2" || *res.CutState != (model.State{A: "NORMAL", B: "LEFT"}) {
 		t.Errorf("result %+v of %+v", res, met)
 	}
-	if requested := explorer.InTerms(res, scn); *requested.CutState != *scn.Waits().When.State.State || requested.HealClass.From != "n3" {
+	if requested := engine.InTerms(res, scn); *requested.CutState != *scn.Waits().When.State.State || requested.HealClass.From != "n3" {
 		t.Errorf("asked for %+v", requested)
 	}
 }
@@ -390,14 +390,14 @@ func logged(t *testing.T, s *session) []model.Event {
 
 // sameAgain steps what is in the record through a new engine, which it returns:
 // the decisions are the recorded ones byte for byte, and at least so many.
-func sameAgain(t *testing.T, s *session, scn model.Scenario, least int) *explorer.Engine {
+func sameAgain(t *testing.T, s *session, scn model.Scenario, least int) *engine.Engine {
 	t.Helper()
 	events := logged(t, s)
 	recorded, _, err := rundir.ReadLines[model.Decision](s.rec.Dir, rundir.DecisionsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := explorer.NewEngine(scn)
+	e := engine.New(scn)
 	var again []model.Decision
 	for _, ev := range events {
 		for _, d := range e.Step(ev) {

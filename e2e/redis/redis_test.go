@@ -17,7 +17,7 @@ import (
 
 	"netsplit/api/wire"
 	"netsplit/e2e/harness"
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 	"netsplit/record"
 	"netsplit/record/rundir"
@@ -243,7 +243,7 @@ func replaysByteForByte(t *testing.T, r harness.Record) {
 	if err != nil || cut {
 		t.Fatalf("%s: %v, cut off: %v", r.Run, err, cut)
 	}
-	engine := explorer.NewEngine(meta.Scenario)
+	engine := engine.New(meta.Scenario)
 	var got bytes.Buffer
 	enc := json.NewEncoder(&got)
 	for i, e := range events { // operations, lines and exits have the numbers between

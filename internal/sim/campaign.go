@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -106,7 +107,7 @@ func mine(o Options, runs []Run) ([]model.Invariant, []model.RunResult) {
 	var results []model.RunResult
 	for _, r := range runs {
 		res := r.Result()
-		res.States = explorer.States(r.Log, invs)
+		res.States = engine.States(r.Log, invs)
 		results = append(results, res)
 	}
 	return invs, results

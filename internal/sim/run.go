@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -16,7 +16,7 @@ type Run struct {
 	Log       []model.Event
 	Decisions []model.Decision
 	History   []model.Operation
-	Engine    explorer.EngineResult
+	Engine    engine.Result
 	Verdict   model.Verdict
 }
 
@@ -27,7 +27,7 @@ func (r Run) Result() model.RunResult { return r.Engine.RunResult(r.Scenario.ID,
 type world struct {
 	o        Options
 	nodes    map[model.NodeID]*node
-	engine   *explorer.Engine
+	engine   *engine.Engine
 	run      Run
 	rnd      *rand.Rand // delays
 	now      time.Duration
@@ -49,7 +49,7 @@ const warmup = time.Second
 func Execute(o Options, s model.Scenario) Run {
 	o = o.withDefaults()
 	o.Leave += warmup // from here on: since the run started
-	w := &world{o: o, nodes: map[model.NodeID]*node{}, engine: explorer.NewEngine(s), rnd: rand.New(rand.NewPCG(s.Seed, 0)), start: warmup}
+	w := &world{o: o, nodes: map[model.NodeID]*node{}, engine: engine.New(s), rnd: rand.New(rand.NewPCG(s.Seed, 0)), start: warmup}
 	w.run.Scenario = s
 	for _, id := range o.Nodes {
 		n := newNode(id, o, s.Seed)

@@ -1,4 +1,4 @@
-package explorer_test
+package engine_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -31,13 +32,13 @@ func crashed(n model.NodeID) model.Fault {
 // played is a run of an engine: what is said to have a role, a message or a time, and what the
 // engine decides.
 type played struct {
-	e   *explorer.Engine
+	e   *engine.Engine
 	num uint64
 	out []string
 }
 
 func play(steps ...model.Step) *played {
-	p := &played{e: explorer.NewEngine(model.Scenario{Steps: steps})}
+	p := &played{e: engine.New(model.Scenario{Steps: steps})}
 	p.step(model.Event{Kind: model.EventWorkload})
 	return p
 }

@@ -1,4 +1,4 @@
-package explorer_test
+package engine_test
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
 // TestAScriptsCutIsAStep of the scenario, with what it cuts and when: what a message fault
 // keeps does not cross it, unless it is of other traffic.
 func TestAScriptsCutIsAStep(t *testing.T) {
-	e := explorer.NewEngine(model.Scenario{Strategy: model.StrategyScripted})
+	e := engine.New(model.Scenario{Strategy: model.StrategyScripted})
 	num := uint64(0)
 	var got []string
 	step := func(at time.Duration, ev model.Event) {
@@ -67,7 +67,7 @@ func TestAScriptsCutIsAStep(t *testing.T) {
 
 // TestWhatWaitsBehindAKeptPacket is of other traffic than a cut, as that packet is: it passes.
 func TestWhatWaitsBehindAKeptPacket(t *testing.T) {
-	r := &faultRun{t: t, e: explorer.NewEngine(model.Scenario{Strategy: model.StrategyScripted}), now: time.Millisecond}
+	r := &faultRun{t: t, e: engine.New(model.Scenario{Strategy: model.StrategyScripted}), now: time.Millisecond}
 	r.step(model.Event{Kind: model.EventWorkload})
 	r.step(model.Event{Kind: model.EventFault, Fault: &model.FaultChange{Name: "late", Begin: &model.MessageFault{Kind: model.FaultDelay, For: 50 * time.Millisecond, Match: model.MessageMatch{Type: "A"}}}})
 	r.packet("n1", "n2", "tcp n1>n2", "A")
@@ -91,7 +91,7 @@ func TestNothingCrossesAScriptsCut(t *testing.T) {
 	across, spared := 0, 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		r := &faultRun{t: t, e: explorer.NewEngine(model.Scenario{Strategy: model.StrategyScripted}), now: time.Millisecond}
+		r := &faultRun{t: t, e: engine.New(model.Scenario{Strategy: model.StrategyScripted}), now: time.Millisecond}
 		type span struct {
 			from, to time.Duration
 			spared   []uint64

@@ -1,4 +1,4 @@
-package explorer_test
+package engine_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestNoFaultBeginsAfterTheBound(t *testing.T) {
 	const s = time.Second
 	lose := model.MessageFault{Kind: model.FaultLose, Match: model.MessageMatch{Type: "B"}, Every: 1}
-	e := explorer.NewEngine(model.Scenario{LastFault: 2 * s, Steps: []model.Step{
+	e := engine.New(model.Scenario{LastFault: 2 * s, Steps: []model.Step{
 		{When: model.Trigger{Message: message("A", 1)}, Do: cutOff("n1"), Max: 2 * s},
 		{When: model.Trigger{Message: message("A", 2)}, Do: cutOff("n2")},
 		{Do: model.Fault{Message: &lose}},

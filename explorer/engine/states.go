@@ -1,4 +1,4 @@
-package explorer
+package engine
 
 import (
 	"cmp"
@@ -117,12 +117,8 @@ func (t *tracker) met() []model.MetState {
 	for _, m := range t.found {
 		out = append(out, *m)
 	}
-	slices.SortFunc(out, compareMet)
+	slices.SortFunc(out, model.MetState.Compare)
 	return out
-}
-
-func compareMet(a, b model.MetState) int {
-	return cmp.Or(cmp.Compare(a.Invariant, b.Invariant), a.State.Compare(b.State))
 }
 
 // States returns the inconsistent states of the invariants that a recorded
@@ -130,7 +126,7 @@ func compareMet(a, b model.MetState) int {
 // clean runs serve as Algorithm 1's run without partition (line 1) although
 // they ended before the invariants were mined.
 func States(log []model.Event, invariants []model.Invariant) []model.MetState {
-	e := NewEngine(model.Scenario{Strategy: model.StrategyClean, Observe: invariants})
+	e := New(model.Scenario{Strategy: model.StrategyClean, Observe: invariants})
 	for _, ev := range log {
 		e.Step(ev)
 	}

@@ -1,4 +1,4 @@
-package explorer_test
+package engine_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"netsplit/explorer"
+	"netsplit/explorer/engine"
+	"netsplit/internal/story"
 	"netsplit/model"
 )
 
@@ -144,12 +146,12 @@ func TestStepsOneAfterAnotherAndAtOnce(t *testing.T) {
 			x.numbered = true
 			x.restart()
 			var in, want []string
-			for _, l := range lines(c.want) {
+			for _, l := range story.Lines(c.want) {
 				ev, _, _ := strings.Cut(l, "   ")
 				in, want = append(in, ev), append(want, strings.Join(strings.Fields(l), " "))
 			}
 			var got []string
-			for _, l := range lines(x.steps(t, &datadriven.TestData{Input: strings.Join(in, "\n")})) {
+			for _, l := range story.Lines(x.steps(t, &datadriven.TestData{Input: strings.Join(in, "\n")})) {
 				got = append(got, strings.Join(strings.Fields(l), " "))
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -166,7 +168,7 @@ func TestStepsOneAfterAnotherAndAtOnce(t *testing.T) {
 
 // TestAPacketIsSparedByWhatItIsNotOf: each cut is of some traffic.
 func TestAPacketIsSparedByWhatItIsNotOf(t *testing.T) {
-	e := explorer.NewEngine(model.Scenario{Steps: []model.Step{{Do: cutOff("n1")}, {Do: cutOff("n1"), Until: model.Trigger{After: 1}}}})
+	e := engine.New(model.Scenario{Steps: []model.Step{{Do: cutOff("n1")}, {Do: cutOff("n1"), Until: model.Trigger{After: 1}}}})
 	e.Step(model.Event{Kind: model.EventWorkload})
 	for _, c := range []struct {
 		at   time.Duration
@@ -190,7 +192,7 @@ func TestAReplayOfSeveralStatesNamesTheStepThatBegan(t *testing.T) {
 	other.When.State = &model.FaultCondition{Invariant: bc, State: &model.State{A: "#1", B: "#2"}, Nth: 1}
 	other.Do.Isolate, other.Do.Cut = "n2", cutOff("n2").Cut
 	s := model.Scenario{ID: "s1", Steps: []model.Step{st, other}}
-	e := explorer.NewEngine(s)
+	e := engine.New(s)
 	e.Step(model.Event{Kind: model.EventWorkload})
 	for i, v := range []string{"#3", "#4"} {
 		e.Step(model.Event{Num: 1, Kind: model.EventObserve, Observation: &model.Observation{Var: leader([]model.NodeID{"b", "c"}[i]), Value: v}})
@@ -217,7 +219,7 @@ func TestACrashIsBeforeItsMessageOrBehindIt(t *testing.T) {
 		{When: model.Trigger{Message: &model.MessageTrigger{Match: model.MessageMatch{Type: "B"}, Side: model.SideReceive}}, Do: pause, Max: time.Second},
 		{When: model.Trigger{Follows: model.FollowsEnd}, Do: crash},
 	}}
-	e := explorer.NewEngine(s)
+	e := engine.New(s)
 	e.Step(model.Event{Kind: model.EventWorkload})
 	var got []string
 	do := func(ds []model.Decision) {

@@ -1,4 +1,4 @@
-package explorer
+package engine
 
 import (
 	"fmt"
@@ -56,18 +56,39 @@ func (t terms) value(v string) string {
 	return fmt.Sprint(n)
 }
 
-func inTerms(r model.RunResult, st model.State) model.RunResult {
-	if r.CutState == nil || *r.CutState == st {
+// InTerms is the result in the names and numbers of the scenario that was requested,
+// where its own are those with which it came about. States keep theirs: they are what
+// was met.
+func InTerms(r model.RunResult, s model.Scenario) model.RunResult {
+	st := s.Waits()
+	if st == nil {
 		return r
 	}
-	t := terms{from: *r.CutState, to: st}
+	asked := st.When.State
+	if len(r.Or) > 0 {
+		_, turned := r.Or.Invariant(&asked.Invariant, nil)
+		back := r.Or.Inverse()
+		if r.CutState != nil {
+			st := back.State(*r.CutState, turned)
+			r.CutState = &st
+		}
+		r = classesIn(r, func(c model.Class) model.Class { return back.Class(c, turned) })
+	}
+	if r.CutState == nil || asked.State == nil {
+		return r
+	}
+	return classesIn(r, terms{from: *r.CutState, to: *asked.State}.class)
+}
+
+// classesIn is the result with its classes read so.
+func classesIn(r model.RunResult, read func(model.Class) model.Class) model.RunResult {
 	classes := make([]model.Class, len(r.Classes))
 	for i, c := range r.Classes {
-		classes[i] = t.class(c)
+		classes[i] = read(c)
 	}
 	r.Classes = classes
 	if r.HealClass != nil {
-		c := t.class(*r.HealClass)
+		c := read(*r.HealClass)
 		r.HealClass = &c
 	}
 	return r

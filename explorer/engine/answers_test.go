@@ -1,11 +1,11 @@
-package explorer_test
+package engine_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -84,7 +84,7 @@ func TestTheAnswersOfAMQP(t *testing.T) {
 // what they answer; 0: none.
 func answersLost(t *testing.T, name, asks string, nth int, all []says, lost, requests []uint64, byPlace int) {
 	t.Helper()
-	e := explorer.NewEngine(model.Scenario{Steps: []model.Step{{Do: model.Fault{Message: &model.MessageFault{
+	e := engine.New(model.Scenario{Steps: []model.Step{{Do: model.Fault{Message: &model.MessageFault{
 		Kind: model.FaultLose, Answer: true, Nth: nth, Times: max(len(requests), 1), Match: model.MessageMatch{Type: asks, From: "a", To: "b"}}}}}})
 	e.Step(model.Event{Kind: model.EventWorkload})
 	for i, s := range all {

@@ -1,4 +1,4 @@
-package explorer_test
+package engine_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -95,7 +95,7 @@ func TestStepsAboutFiles(t *testing.T) {
 			stop                        1 workload-ended eio start; 2 workload-ended power-cut start`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := explorer.NewEngine(model.Scenario{Steps: c.steps})
+			e := engine.New(model.Scenario{Steps: c.steps})
 			var got, want strings.Builder
 			for i, line := range strings.Split(strings.TrimSpace(c.want), "\n") {
 				line = strings.TrimSpace(line)
@@ -145,10 +145,10 @@ func TestWhichServersAreHeld(t *testing.T) {
 		Steps: []model.Step{{When: model.Trigger{State: &model.FaultCondition{Invariant: inv, State: &model.State{A: "1", B: "2"}}}, Do: model.Fault{Disk: &model.DiskFault{Kind: model.DiskPowerCut, Host: "n1"}}}}}
 	role := model.Scenario{Steps: []model.Step{{Do: ofRole(model.Fault{Disk: &model.DiskFault{Kind: model.DiskPowerCut, Host: "leader"}})}}}
 	for host, want := range map[model.NodeID]bool{"n1": true, "n2": true, "n3": false} {
-		if explorer.HoldsFiles(&s, host, "db") != want || explorer.CutsPower(&s, host) != want {
+		if engine.HoldsFiles(&s, host, "db") != want || engine.CutsPower(&s, host) != want {
 			t.Errorf("%s: held %t, want %t", host, !want, want)
 		}
-		if !explorer.HoldsFiles(&role, host, "db") || !explorer.CutsPower(&role, host) {
+		if !engine.HoldsFiles(&role, host, "db") || !engine.CutsPower(&role, host) {
 			t.Errorf("%s, which may have the role, is not held", host)
 		}
 	}

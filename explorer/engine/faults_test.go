@@ -1,4 +1,4 @@
-package explorer_test
+package engine_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/internal/onecut"
 	"netsplit/model"
 )
@@ -29,7 +29,7 @@ type fate struct {
 // faultRun steps a random run of datagrams and streams and books what is decided.
 type faultRun struct {
 	t      *testing.T
-	e      *explorer.Engine
+	e      *engine.Engine
 	fates  []*fate
 	now    time.Duration
 	num    uint64
@@ -126,7 +126,7 @@ func faultyRun(t *testing.T, seed uint64, kinds []model.FaultKind, n int) (*faul
 		}
 		scn.Faults = append(scn.Faults, f)
 	}
-	r := &faultRun{t: t, e: explorer.NewEngine(scn.Model()), now: time.Millisecond}
+	r := &faultRun{t: t, e: engine.New(scn.Model()), now: time.Millisecond}
 	r.random(rng, func() {})
 	return r, scn.Faults
 }
@@ -164,7 +164,7 @@ func TestFaultsOfScripts(t *testing.T) {
 		if seed%3 == 0 {
 			kinds = []model.FaultKind{model.FaultDelay}
 		}
-		r := &faultRun{t: t, e: explorer.NewEngine(model.Scenario{Strategy: model.StrategyScripted}), now: time.Millisecond}
+		r := &faultRun{t: t, e: engine.New(model.Scenario{Strategy: model.StrategyScripted}), now: time.Millisecond}
 		begun, over := 0, map[int]int{} // on how many packets it had acted at its end
 		r.random(rng, func() {
 			switch p := rng.IntN(20); {

@@ -1,4 +1,4 @@
-package explorer_test
+package engine_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"netsplit/explorer"
+	"netsplit/explorer/engine"
 	"netsplit/model"
 )
 
@@ -58,7 +58,7 @@ func (s *script) fault(t *testing.T, d *datadriven.TestData, line string) model.
 			f.Lose = model.LoseMessage
 		case "while":
 			w := whileRE.FindStringSubmatch(o)
-			f.While = &model.FaultCondition{Invariant: s.invs[w[1]]}
+			f.While = &model.FaultCondition{Invariant: s.Invariants[w[1]]}
 			if w[2] != "" {
 				f.While.State = &model.State{A: w[2], B: w[3]}
 			}
@@ -66,7 +66,7 @@ func (s *script) fault(t *testing.T, d *datadriven.TestData, line string) model.
 			d.Fatalf(t, "fault %q: unknown setting %q", line, o)
 		}
 	}
-	if err := f.Validate(s.hosts()); err != nil {
+	if err := f.Validate(s.Hosts()); err != nil {
 		d.Fatalf(t, "%v", err)
 	}
 	return f
@@ -103,7 +103,7 @@ func (s *script) change(t *testing.T, d *datadriven.TestData, at time.Duration, 
 }
 
 // faultLines prints what message faults did.
-func faultLines(r explorer.EngineResult) string {
+func faultLines(r engine.Result) string {
 	var b strings.Builder
 	for _, p := range r.Faults {
 		fmt.Fprintf(&b, "fault %d: met %d, acted on %d", p.Fault, p.Met, p.Acted)

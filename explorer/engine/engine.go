@@ -1,4 +1,4 @@
-package explorer
+package engine
 
 import (
 	"slices"
@@ -45,12 +45,12 @@ type Engine struct {
 	roleCheckedAt map[string]time.Duration // by role: when it was last answered who has it
 	since         map[roleOf]uint64        // the event at which a host was first known to have a role
 	faults        *faults
-	res           EngineResult
+	res           Result
 }
 
-// EngineResult is what a run showed the engine. Times are since the run
+// Result is what a run showed the engine. Times are since the run
 // started, as in model.Event.
-type EngineResult struct {
+type Result struct {
 	// States are the inconsistent states met while the workload ran, sorted by
 	// invariant, then state.
 	States []model.MetState `json:"states,omitempty"`
@@ -83,12 +83,12 @@ type EngineResult struct {
 }
 
 // RunResult is the part of the result from which Core learns.
-func (r EngineResult) RunResult(scenario string, v model.Verdict) model.RunResult {
+func (r Result) RunResult(scenario string, v model.Verdict) model.RunResult {
 	return model.RunResult{Scenario: scenario, Verdict: v, States: r.States, Reached: r.Reached, CutState: r.CutState, Or: r.Or, HealClass: r.HealClass, Classes: r.Classes, Steps: r.Steps, Duration: r.Workload}
 }
 
-// NewEngine returns the engine of one run of the scenario.
-func NewEngine(s model.Scenario) *Engine {
+// New returns the engine of one run of the scenario.
+func New(s model.Scenario) *Engine {
 	e := &Engine{
 		mayCut:        map[model.NodeID]bool{},
 		track:         newTracker(s),
@@ -202,7 +202,7 @@ func (e *Engine) Step(ev model.Event) []model.Decision {
 }
 
 // Result is what the run has shown; call it after the last event.
-func (e *Engine) Result() EngineResult {
+func (e *Engine) Result() Result {
 	r := e.res
 	r.States = e.track.met()
 	r.Classes = slices.Clone(e.res.Classes)
