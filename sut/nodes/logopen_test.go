@@ -27,7 +27,7 @@ func TestALogFileIsReadBelowItsHostsFolderOnly(t *testing.T) {
 	try(os.Symlink(secret, filepath.Join(dir, "out.log")))
 	try(unix.Mkfifo(filepath.Join(dir, "fifo.log"), 0o600))
 	for _, name := range []string{"a-1.log", "a.log"} {
-		f, err := openBelow(dir, name)
+		f, _, err := openBelow(dir, name)
 		try(err)
 		if b, err := io.ReadAll(f); err != nil || string(b) != "ours" {
 			t.Errorf("%s: %q, %v", name, b, err)
@@ -35,7 +35,7 @@ func TestALogFileIsReadBelowItsHostsFolderOnly(t *testing.T) {
 		f.Close()
 	}
 	for name, why := range map[string]string{"out.log": "escapes", "fifo.log": "no regular file"} {
-		if f, err := openBelow(dir, name); err == nil || !strings.Contains(err.Error(), why) {
+		if f, _, err := openBelow(dir, name); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, %v", name, f, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"netsplit/model"
 	"netsplit/record"
@@ -139,96 +136,5 @@ func TestALineOfTheTraceAllows(t *testing.T) {
 	l.flush()
 	if got, want := firstLines(*kept), "ERROR three|java.lang.IllegalStateException"; got != want {
 		t.Errorf("kept %s, want %s", got, want)
-	}
-}
-
-// TestTailFollowsFilesThatAppear: lines count once, whole, whenever they come,
-// and a copy of the file is kept.
-func TestTailFollowsFilesThatAppear(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir, copies := t.TempDir(), t.TempDir()
-		l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR"}})
-		if err := os.MkdirAll(filepath.Join(dir, "logs", "app"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(dir, "logs", "app", "syslog")
-		if err := os.WriteFile(path, []byte("ERROR first\nERR"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- l.tail(ctx, "n1", dir, []string{"logs/**/syslog"}, time.Now(), copies) }()
-		time.Sleep(2 * tailEvery)
-		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteString("OR second\n"); err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
-		cancel() // what was written before the end is read all the same
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		l.flush()
-		if len(*kept) != 2 || (*kept)[0].Line != "ERROR first" || (*kept)[1].Line != "ERROR second" || (*kept)[1].File != "logs/app/syslog" {
-			t.Errorf("kept %+v", *kept)
-		}
-		b, err := os.ReadFile(filepath.Join(copies, "logs", "app", "syslog"))
-		if err != nil || string(b) != "ERROR first\nERROR second\n" {
-			t.Errorf("the copy holds %q: %v", b, err)
-		}
-	})
-}
-
-// TestTailFollowsAFileThatWasReplaced: a log that was rotated or begun anew is
-// read on, and a last line counts that has no end.
-func TestTailFollowsAFileThatWasReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR"}})
-		path := filepath.Join(dir, "a.log")
-		write := func(text string) {
-			t.Helper()
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		write("INFO long enough to be cut short\nERROR one\n")
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- l.tail(ctx, "n1", dir, []string{"*.log"}, time.Now(), t.TempDir()) }()
-		time.Sleep(2 * tailEvery)
-		write("ERROR two\n") // cut short
-		time.Sleep(2 * tailEvery)
-		if err := os.Rename(path, path+".1"); err != nil {
-			t.Fatal(err)
-		}
-		write("ERROR three\nERROR four, and then it was killed")
-		cancel()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		l.flush()
-		if got, want := firstLines(*kept), "ERROR one|ERROR two|ERROR three|ERROR four, and then it was killed"; got != want {
-			t.Errorf("kept %s, want %s", got, want)
-		}
-	})
-}
-
-// TestALogThatCannotBeKeptIsReadAndTold: a full disk hides no failure.
-func TestALogThatCannotBeKeptIsReadAndTold(t *testing.T) {
-	dir := t.TempDir()
-	l, kept := collect(t, model.LogPatterns{Fatal: []string{"^ERROR"}})
-	if err := os.WriteFile(filepath.Join(dir, "a.log"), []byte("ERROR one\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := l.tail(ctx, "n1", dir, []string{"*.log"}, time.Now(), "/dev/null/x")
-	l.flush()
-	if err == nil || !strings.Contains(err.Error(), "keep a copy of log file") || len(*kept) != 1 {
-		t.Errorf("%v, kept %+v", err, *kept)
 	}
 }
