@@ -36,9 +36,10 @@ func (m *Metrics) RunElsewhere(t model.RunMetrics) {
 	}
 	left := maxDelays
 	for _, g := range first(t.Gate) {
-		if left -= max(g.N, 0); g.N < 1 || left < 0 || g.Sum < 0 || g.Sum > maxTime || !isGates(g.Name) {
+		if g.N < 1 || g.N > left || g.Sum < 0 || g.Sum > maxTime || !isGates(g.Name) {
 			continue
 		}
+		left -= g.N
 		mean := (g.Sum / time.Duration(g.N)).Seconds()
 		for range g.N {
 			m.gate.WithLabelValues(g.Name).Observe(mean)

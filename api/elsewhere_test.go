@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"maps"
+	"math"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestARunElsewhereCountsAsOneHere(t *testing.T) {
 	m.RunElsewhere(model.RunMetrics{Cuts: map[model.Shape]int{"made-up": 1, model.Complete: -1}, Heals: many, Faults: append(many, model.MetricCount{Name: "made-up", Of: model.ReasonStop, N: 1}), Messages: many,
 		LastCut: t0.Add(time.Hour), CutTime: []model.MetricTime{{Link: ab, Time: -time.Second}, {Link: ab, Time: 1e6 * time.Hour}},
 		Packets: []model.MetricPackets{{Link: ab, Fate: "made-up", N: 1}, {Link: ab, Fate: model.FateLeaked, N: -1}},
-		Gate:    []model.MetricDelays{{Name: "made-up", N: 1, Sum: 1}, {Name: "port", N: 1 << 40, Sum: 1}, {Name: "port", N: 0, Sum: 1}, {Name: "port", N: 1, Sum: -1}}, HealTimes: []time.Duration{-1}})
+		Gate:    []model.MetricDelays{{Name: "made-up", N: 1, Sum: 1}, {Name: "port", N: 1 << 40, Sum: 1}, {Name: "port", N: math.MaxInt, Sum: 1}, {Name: "port", N: math.MaxInt, Sum: 1}, {Name: "port", N: 0, Sum: 1}, {Name: "port", N: 1, Sum: -1}}, HealTimes: []time.Duration{-1}})
 	if after := scrape(t, m); !maps.Equal(after, before) {
 		t.Errorf("what was made up counts: %v, was %v", after, before)
 	}

@@ -106,6 +106,12 @@ func readResult(subject string, data []byte) (r result) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		r = result{Error: fmt.Sprintf("its result cannot be read: %v", err)}
 	}
+	if len(r.Record)+len(r.Instance) > maxName {
+		r = result{Error: fmt.Sprintf("its result names a record or an instance by more than %d bytes", maxName)}
+	}
+	if len(r.Error) > maxText {
+		r.Error = strings.ToValidUTF8(r.Error[:maxText], "") + " (..)"
+	}
 	r.runner = word(subject, 4)
 	return r
 }
@@ -117,7 +123,7 @@ func (o *Offer) Slot(ctx context.Context) (give func(), err error) { return o.sl
 func (o *Offer) taken(run string, by taker) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !slices.Contains(o.took[run], by) {
+	if len(o.took[run]) < 2*maxTakers && !slices.Contains(o.took[run], by) {
 		o.took[run] = append(o.took[run], by)
 	}
 }
@@ -152,11 +158,21 @@ func (o *Offer) channel(run string) chan outcome {
 	return c
 }
 
+// What a result says is kept to these bounds, in bytes.
+const (
+	maxName = 1 << 10
+	maxText = 16 << 10
+)
+
+// maxKnown bounds the runs of a campaign that are awaited or whose results came: a runner may
+// send results of runs that there are not.
+const maxKnown = 100_000
+
 // tell gives the outcome of a run. False: there was one before, which counts.
 func (o *Offer) tell(run string, out outcome) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.settled[run] {
+	if o.settled[run] || o.known[run] == nil && len(o.known) >= maxKnown {
 		return false
 	}
 	select {

@@ -135,10 +135,6 @@ var errVersion = errors.New("another version")
 
 // isOf says whether the record in a folder is of a run, made by a version.
 func isOf(w model.WorkItem, version, dir string) error {
-	var meta model.RunMeta
-	if err := rundir.ReadJSON(filepath.Join(dir, rundir.MetaFile), &meta); err != nil {
-		return err
-	}
 	// An older form of a scenario becomes another one when it is read: once by the runner, and
 	// once with the record.
 	sc := w.Scenario
@@ -154,6 +150,19 @@ func isOf(w model.WorkItem, version, dir string) error {
 	}
 	asked, err := json.Marshal(sc)
 	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, rundir.MetaFile)
+	st, err := os.Lstat(file)
+	if err != nil {
+		return err
+	}
+	// It has the scenario, indented, and little beside it: what is longer is not read.
+	if most := int64(8*len(asked) + 1<<20); st.Size() > most {
+		return fmt.Errorf("%s has %d bytes: with the scenario that was asked for it has %d at most", rundir.MetaFile, st.Size(), most)
+	}
+	var meta model.RunMeta
+	if err := rundir.ReadJSON(file, &meta); err != nil {
 		return err
 	}
 	made, err := json.Marshal(meta.Scenario)

@@ -84,10 +84,28 @@ func (s store) tidy(ctx context.Context, records []*jetstream.ObjectInfo, before
 // readTime is how long a read of a record waits before it looks whether it is to go on.
 const readTime = 10 * time.Second
 
-// Get opens a record. ctx bounds the time in which it is read.
+// errLink says that an object stands for another one.
+var errLink = errors.New("it is a link to another object, which netsplit never makes")
+
+// Get opens a record. ctx bounds the time in which it is read. A link is refused: nats.go 1.55
+// follows one that leads to itself until its stack overflows. One that takes the object's place
+// just now is followed for readTime.
 func (s store) Get(ctx context.Context, name string, opts ...jetstream.GetObjectOpt) (jetstream.ObjectResult, error) {
-	object, err := s.ObjectStore.Get(rolling{ctx, readTime}, name, opts...)
+	info, err := s.GetInfo(ctx, name)
 	if err != nil {
+		return nil, err
+	}
+	if info.Opts != nil && info.Opts.Link != nil {
+		return nil, fmt.Errorf("%s: %w", name, errLink)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(readTime, cancel)
+	object, err := s.ObjectStore.Get(rolling{ctx, readTime}, name, opts...)
+	if !late.Stop() && err == nil {
+		err = errors.Join(context.DeadlineExceeded, object.Close())
+	}
+	if err != nil {
+		cancel()
 		return nil, err
 	}
 	return patient{object}, nil

@@ -34,6 +34,7 @@ func TestARunnerThatLies(t *testing.T) {
 		"another run":      {func(_ string, m *model.RunMeta) { m.Run = "c-1-r0009" }, "it is of run c-1-r0009"},
 		"another campaign": {func(_ string, m *model.RunMeta) { m.Campaign = "c-9" }, "campaign c-9"},
 		"another scenario": {func(_ string, m *model.RunMeta) { m.Scenario.Seed = 99 }, "another scenario"},
+		"a long name":      {func(_ string, m *model.RunMeta) { m.Target = strings.Repeat("x", 2<<20) }, "meta.json has"},
 		"a replay":         {func(_ string, m *model.RunMeta) { m.ReplayOf = "c-0-r0001" }, "it is of run"},
 	} {
 		t.Run(name, func(t *testing.T) {
