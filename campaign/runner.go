@@ -226,6 +226,11 @@ func (s *Service) several(ctx context.Context, j *job, r place, n int, item func
 	}
 	var workers sync.WaitGroup
 	one := func() (more bool) {
+		defer func() { // a panic ends the campaign, and not the daemon
+			if p := recover(); p != nil {
+				stop(fmt.Errorf("internal error of netsplit: %v", p))
+			}
+		}()
 		give, err := r.slot(ctx)
 		if err != nil {
 			return false

@@ -57,7 +57,7 @@ func Replay(s model.Scenario, r model.RunResult) model.Scenario {
 func told(s *model.Scenario, r model.RunResult) *model.Step {
 	out, first := s.Waits(), model.StepResult{}
 	for _, x := range r.Steps {
-		if x.By == model.ReasonState && x.Step <= len(s.Steps) && (first.By == "" || x.Began < first.Began) {
+		if x.By == model.ReasonState && x.Step >= 1 && x.Step <= len(s.Steps) && s.Steps[x.Step-1].When.State != nil && (first.By == "" || x.Began < first.Began) {
 			out, first = &s.Steps[x.Step-1], x
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"netsplit/inference/packet"
 	"netsplit/inference/pcap"
 	"netsplit/inference/stream"
+	"netsplit/internal/regular"
 	"netsplit/model"
 )
 
@@ -30,8 +32,8 @@ func (f *runFiles) crossed(path string, rec *check.Record) ([]check.Crossed, err
 	if len(missing) == 0 || from == 0 {
 		return nil, nil
 	}
-	in, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
+	in, err := regular.Open(filepath.Dir(path), filepath.Base(path))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

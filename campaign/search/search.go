@@ -296,8 +296,16 @@ func (s *Search) work(ctx context.Context) {
 	}
 }
 
-// one makes one run; false means that there is nothing more to do.
-func (s *Search) one(ctx context.Context) bool {
+// one makes one run; false means that there is nothing more to do. A panic ends the campaign,
+// and not the daemon.
+func (s *Search) one(ctx context.Context) (more bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.fail(fmt.Errorf("internal error of netsplit: %v", p))
+		}
+	}()
 	give, err := s.c.Slot(ctx)
 	if err != nil {
 		return false

@@ -306,6 +306,14 @@ func TestACampaignEndsWhenNetsplitItselfKeepsFailing(t *testing.T) {
 	}
 }
 
+func TestAPanicEndsTheCampaignAndNothingElse(t *testing.T) {
+	r, k := &fakeRuns{fail: func(model.WorkItem) error { panic("of a run") }}, &keptInputs{}
+	s, _ := testSearch(t, k, r.Run, mineOne)
+	if err := s.Run(context.Background(), 2); err == nil || !strings.Contains(err.Error(), "internal error of netsplit: of a run") {
+		t.Errorf("ended with %v", err)
+	}
+}
+
 // A target that never becomes stable, or a testbed that fails in every clean
 // run, ends the campaign with a reason: no clean run is added for ever.
 func TestACampaignEndsWhenNoCleanRunCanBeJudged(t *testing.T) {

@@ -210,6 +210,17 @@ func TestAReplayOfSeveralStatesNamesTheStepThatBegan(t *testing.T) {
 	}
 }
 
+// TestAReplayOfAResultThatIsFalse: the record of a run may come from another machine.
+func TestAReplayOfAResultThatIsFalse(t *testing.T) {
+	s := model.Scenario{Steps: []model.Step{{Do: cutOff("n1")}, {When: model.Trigger{State: &model.FaultCondition{}}, Do: cutOff("n1")}}}
+	for _, at := range []int{-1, 0, 1, 3} {
+		r := model.RunResult{Reached: true, CutState: &model.State{A: "a", B: "b"}, Steps: []model.StepResult{{Step: at, By: model.ReasonState}}}
+		if again := explorer.Replay(s, r); again.Steps[1].When.State.State == nil || *again.Steps[1].When.State.State != *r.CutState {
+			t.Errorf("step %d: %+v", at, again.Steps)
+		}
+	}
+}
+
 // TestACrashIsBeforeItsMessageOrBehindIt, and what crashed is started as its step ends.
 func TestACrashIsBeforeItsMessageOrBehindIt(t *testing.T) {
 	crash := model.Fault{Node: &model.NodeFault{Verb: model.NodeKill, Host: "n1"}}

@@ -62,6 +62,10 @@ func OpenLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, fileMode)
 }
 
+// MaxWhole bounds in bytes what of a record is read into memory at once: a file, or a line of
+// one that is read line by line.
+const MaxWhole = 64 << 20
+
 // WriteJSON writes v, indented, to a file that appears whole or not at all.
 func WriteJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
@@ -100,11 +104,20 @@ func WriteFileMode(path string, mode os.FileMode, write func(io.Writer) error) e
 }
 
 // ReadJSON reads a file written by WriteJSON. Only a regular file is read, and no
-// link to one: what is in a run's folder may be somebody else's work.
+// link to one: what is in a run's folder may be somebody else's work. It has MaxWhole bytes at
+// most.
 func ReadJSON(path string, v any) error {
-	b, err := regular.Read(filepath.Dir(path), filepath.Base(path))
+	f, err := regular.Open(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, MaxWhole+1))
+	if err != nil {
+		return err
+	}
+	if len(b) > MaxWhole {
+		return fmt.Errorf("%s has more than %d MiB: netsplit writes none so long", path, MaxWhole>>20)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

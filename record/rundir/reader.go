@@ -36,9 +36,9 @@ func EachLine[T any](dir, file string, f func(T) error) (truncated bool, err err
 	defer in.Close()
 	r := bufio.NewReaderSize(in, 64<<10)
 	for n := 1; ; n++ {
-		line, end := r.ReadBytes('\n')
+		line, end := readLine(r)
 		if end != nil && end != io.EOF {
-			return false, end
+			return false, fmt.Errorf("%s line %d: %w", filepath.Join(dir, file), n, end)
 		}
 		if len(line) == 0 {
 			return false, nil
@@ -52,6 +52,20 @@ func EachLine[T any](dir, file string, f func(T) error) (truncated bool, err err
 		}
 		if err := f(v); err != nil {
 			return false, err
+		}
+	}
+}
+
+// readLine reads a line, with its end.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		case len(line) > MaxWhole:
+			return nil, fmt.Errorf("it has more than %d MiB: netsplit writes none so long", MaxWhole>>20)
 		}
 	}
 }
