@@ -37,7 +37,7 @@ type DiskFault struct {
 	Host NodeID        `json:"host"`
 	// Process is the server whose files it is about; "": all of the host's. A power cut has none.
 	Process string `json:"process,omitempty"`
-	// Bytes is, of short, how many are written (0: half), of corrupt, how many change (0: one),
+	// Bytes is, of short, how many are written, 1 MiB at most (0: half), of corrupt, how many change (0: one),
 	// and of torn, how many are gone (0: half of the file).
 	Bytes int `json:"bytes,omitempty"`
 	// Path is a pattern for the kind of the file that is corrupted or torn, as in FileTrigger. Of
@@ -67,6 +67,9 @@ func (f *DiskFault) Takes(o *FileOperation) bool {
 	return f.Kind != DiskShort || o.Op == FileWrite && o.Bytes > int64(max(f.Bytes, 1))
 }
 
+// maxShort is the most bytes that are written of a write that is cut short: netsplit copies them.
+const maxShort = 1 << 20
+
 // Answer is what becomes of an operation that it is of, or of one while it lasts. A full disk
 // does not know what is allocated already: a write within a file fails, too.
 func (f *DiskFault) Answer(o *FileOperation) FileAnswer {
@@ -81,7 +84,7 @@ func (f *DiskFault) Answer(o *FileOperation) FileAnswer {
 		}
 	case DiskShort:
 		if f.Bytes == 0 {
-			return FileAnswer{Written: o.Bytes / 2}
+			return FileAnswer{Written: min(o.Bytes/2, maxShort)}
 		}
 		return FileAnswer{Written: int64(f.Bytes)}
 	}
@@ -133,6 +136,8 @@ func (f *DiskFault) Validate(hosts []NodeID, when *Trigger) error {
 		return fmt.Errorf("only a write can be short: give the file of when op write")
 	case f.Bytes < 0:
 		return fmt.Errorf("bytes must not be negative")
+	case f.Kind == DiskShort && f.Bytes > maxShort:
+		return fmt.Errorf("bytes %d: of a write that is cut short, at most %d are written", f.Bytes, maxShort)
 	case f.Bytes > 0 && f.Kind != DiskShort && !f.damagesFile():
 		return fmt.Errorf("bytes belongs to short, corrupt or torn: leave it out")
 	case f.Kind == DiskPowerCut && f.Process != "":
@@ -152,7 +157,7 @@ func (s *Step) validateFiles(hosts []NodeID) error {
 		switch {
 		case t.File == nil:
 			continue
-		case t.State != nil || t.Message != nil || t.Class != nil || t.Unseen != nil:
+		case t.State != nil || t.Message != nil || t.Class != nil || t.Unseen != nil || t.Role != nil:
 			return fmt.Errorf("%s: a step begins or ends at one moment: leave out the file, or what is beside it", of)
 		case s.Do.Message != nil:
 			return fmt.Errorf("a message fault selects its messages by match: leave the file out of when and until")

@@ -31,6 +31,7 @@ func TestADiskFaultThatMakesNoSenseIsRefused(t *testing.T) {
 		{"add a message to when", Trigger{File: write}, Fault{Disk: &DiskFault{Kind: DiskGone, Host: RoleSender}, Roles: []string{RoleSender}}},
 		{"leave host and process out", Trigger{File: write}, Fault{Disk: &DiskFault{Kind: DiskENOSPC, Host: "n2", Process: "redis"}}},
 		{"only a write can be short", Trigger{File: &FileTrigger{Op: FileSync, Host: "n1"}}, Fault{Disk: &DiskFault{Kind: DiskShort, Host: "n1"}}},
+		{"at most 1048576 are written", Trigger{File: write}, Fault{Disk: &DiskFault{Kind: DiskShort, Host: "n1", Process: "redis", Bytes: 1<<20 + 1}}},
 		{"bytes belongs to", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskFull, Host: "n1", Bytes: 1}}},
 		{"bytes must not", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskCorrupt, Host: "n1", Bytes: -1}}},
 		{"takes the whole host", Trigger{}, Fault{Disk: &DiskFault{Kind: DiskPowerCut, Host: "n1", Process: "redis"}}},
@@ -41,6 +42,7 @@ func TestADiskFaultThatMakesNoSenseIsRefused(t *testing.T) {
 		{`no host "n9" for the disk fault`, Trigger{}, Fault{Disk: &DiskFault{Kind: DiskGone, Host: "n9"}}},
 		{"when: file: no file operation", Trigger{File: &FileTrigger{Op: "fsync"}}, Fault{Cut: &Partition{}}},
 		{"at one moment", Trigger{File: write, Message: &MessageTrigger{Match: MessageMatch{Type: "A"}}}, Fault{Cut: &Partition{}}},
+		{"at one moment", Trigger{File: write, Role: &RoleTrigger{Name: "leader", Changes: true}}, Fault{Cut: &Partition{}}},
 		{"leave the file out", Trigger{File: write}, Fault{Message: &MessageFault{Kind: FaultLose, Match: MessageMatch{Type: "A"}}}},
 	} {
 		s := Step{When: c.when, Do: c.do}
@@ -63,6 +65,7 @@ func TestWhatADiskAnswers(t *testing.T) {
 		{DiskFault{Kind: DiskENOSPC}, write, "fails with ENOSPC"},
 		{DiskFault{Kind: DiskShort}, write, "writes 4 bytes only"},
 		{DiskFault{Kind: DiskShort, Bytes: 7}, write, "writes 7 bytes only"},
+		{DiskFault{Kind: DiskShort}, FileOperation{Op: FileWrite, Bytes: 0x7ffff000}, "writes 1048576 bytes only"},
 		{DiskFault{Kind: DiskFull}, write, "fails with ENOSPC"},
 		{DiskFault{Kind: DiskFull}, sync, "passes"},
 		{DiskFault{Kind: DiskGone}, sync, "fails with EIO"},

@@ -39,6 +39,9 @@ type operation struct {
 // span is memory of the caller.
 type span struct{ at, length uint64 }
 
+// maxCount is how many bytes a call writes at most (MAX_RW_COUNT; write(2), "Notes").
+const maxCount = 0x7ffff000
+
 // operation reads the call. It returns nil for one that is no operation on a file or
 // folder below the folders.
 func (c caller) operation(name string, a [6]uint64) (*operation, error) {
@@ -97,6 +100,9 @@ func (c caller) operation(name string, a [6]uint64) (*operation, error) {
 
 // onFile completes an operation on an open file.
 func (c caller) onFile(o operation, fd uint64) (*operation, error) {
+	if o.op == model.FileWrite {
+		o.bytes = int64(min(uint64(o.bytes), maxCount))
+	}
 	o.fd = int(int32(fd))
 	link := c.proc("/fd/" + strconv.Itoa(o.fd))
 	path, err := readlink(link)
@@ -133,7 +139,7 @@ func (c caller) vector(a [6]uint64, offset int64, flags int) (*operation, error)
 	for ; len(raw) > 0; raw = raw[16:] {
 		s := span{binary.NativeEndian.Uint64(raw), binary.NativeEndian.Uint64(raw[8:])}
 		o.data = append(o.data, s)
-		o.bytes += int64(s.length)
+		o.bytes = min(o.bytes+int64(min(s.length, maxCount)), maxCount)
 	}
 	return o, nil
 }
