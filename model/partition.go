@@ -146,6 +146,7 @@ var groupsOf = map[Shape]struct {
 	resolved int
 	given    string
 }{
+	Complete:  {0, "two or more groups of hosts"},
 	Partial:   {2, "two groups of hosts"},
 	Simplex:   {2, "two groups of hosts, the one that sends and the one that receives"},
 	Isolated:  {2, "one group of hosts, those to be cut off"},
@@ -153,6 +154,25 @@ var groupsOf = map[Shape]struct {
 	Ring:      {1, "one group of hosts in their order, or none for all hosts"},
 	LeaderIn:  {2, "one group of hosts that may be cut off, or none for any"},
 	LeaderOut: {2, "one group of hosts that may be cut off, or none for any"},
+}
+
+// TakesGroups says whether a person may give a partition of the shape so many groups.
+func (s Shape) TakesGroups(n int) bool {
+	switch s {
+	case Complete:
+		return n >= 2
+	case Partial, Simplex:
+		return n == 2
+	case Isolated:
+		return n == 1 || n == 2
+	case Bridge:
+		return n == 1 || n == 3
+	case Ring:
+		return n <= 1
+	case LeaderIn, LeaderOut:
+		return n <= 2
+	}
+	return true
 }
 
 // Takes says which groups a person gives a partition of the shape.

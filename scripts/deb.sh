@@ -45,12 +45,18 @@ install -D -m 644 -t "$tree/lib/systemd/system" deploy/systemd/*.service
 install -D -m 644 -t "$tree/etc/netsplit" deploy/systemd/netsplit.yaml
 install -D -m 644 deploy/systemd/netsplit.sysusers "$tree/usr/lib/sysusers.d/netsplit.conf"
 install -D -m 644 deploy/systemd/netsplit.tmpfiles "$tree/usr/lib/tmpfiles.d/netsplit.conf"
-install -D -m 644 -t "$doc" docs/*.md docs/*.png README.md deploy/debian/copyright
-install -D -m 644 -t "$doc/findings" docs/findings/*
+# Documents, and the files that they point to, lie as in the source, so that links work.
+install -D -m 644 -t "$doc" README.md deploy/debian/copyright
+install -D -m 644 -t "$doc/docs" docs/*.md docs/*.png
+install -D -m 644 -t "$doc/docs/findings" docs/findings/*
+for folder in deploy/targets e2e/targets/my-redis; do
+	find "$folder" -type f ! -name '*.go' -exec install -D -m 644 {} "$doc/{}" \;
+done
 install -D -m 644 deploy/debian/overrides "$tree/usr/share/lintian/overrides/netsplit"
-mkdir -p "$doc/examples"
-cp -r deploy/grafana/dashboards deploy/grafana/provisioning deploy/prometheus deploy/python deploy/examples/ci "$doc/examples/"
-find "$doc/examples" -name __pycache__ -prune -exec rm -r {} +
+mkdir -p "$doc/deploy/examples"
+cp -r deploy/grafana deploy/prometheus deploy/python "$doc/deploy/"
+cp -r deploy/examples/ci "$doc/deploy/examples/"
+find "$doc/deploy" \( -name __pycache__ -o -name '*.go' \) -prune -exec rm -r {} +
 cat >"$doc/changelog" <<EOF
 netsplit ($version) unstable; urgency=medium
 

@@ -111,7 +111,7 @@ type DoStep struct {
 	Expect string `yaml:"expect,omitempty"`
 }
 
-// CutStep is a partition; its keys are those of `netsplit partition`.
+// CutStep is a partition; its keys are those of `netsplit partition cut`, without `for`: `heal` ends it.
 type CutStep struct {
 	// A name for `heal`.
 	// Required. Example: split
@@ -122,6 +122,9 @@ type CutStep struct {
 	// Hosts, names of hosts, or roles; `[rest]` is all that are in no other group.
 	// Example: [[$old, c1], [rest]]
 	Groups [][]string `yaml:"groups,omitempty,flow"`
+	// What becomes of packets: `drop`, or `reset`, which also ends TCP connections.
+	// Default: drop. Example: reset
+	Effect string `yaml:"effect,omitempty"`
 	// Cut no other traffic.
 	// Example: [tcp/6379]
 	Only []string `yaml:"only,omitempty,flow"`

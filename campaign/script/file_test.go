@@ -34,6 +34,7 @@ steps:
   - {heal: a, sleep: 1s}
   - {if: $old, sleep: -1s}
   - {if: $w, let: {w: n1}}
+  - cut: {name: c, shape: partial, groups: [[n1], [n2], [n3]], only: [tcp/6379-messages], effect: hide}
 `), asNamed, loadHere)
 	var list *sut.Error
 	if !errors.As(err, &list) {
@@ -65,6 +66,9 @@ steps:
 		`x.yaml:17: steps[12].if: "$old" is no outcome of an operation`,
 		`x.yaml:18: steps[13].let.w: $w is already the outcome of an operation, and stays so if this step is skipped`,
 		`x.yaml:17: steps[12].sleep: "-1s": give a time that is not negative`,
+		`x.yaml:19: steps[14].cut.groups: partial takes two groups of hosts, not 3`,
+		`x.yaml:19: steps[14].cut.only[0]: partition: tcp/6379-messages drops packets with payload`,
+		`x.yaml:19: steps[14].cut.effect: unknown effect "hide": use drop or reset`,
 	} {
 		if !strings.Contains(list.Error(), want) {
 			t.Errorf("not told: %s", want)

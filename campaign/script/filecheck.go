@@ -182,6 +182,12 @@ func (c *checker) cut(at string, cut *CutStep) {
 	if !slices.Contains(model.Shapes(), model.Shape(cut.Shape)) {
 		c.bad(at+".shape", "unknown shape %q: use one of %v", cut.Shape, model.Shapes())
 	}
+	if n := len(cut.Groups); !model.Shape(cut.Shape).TakesGroups(n) {
+		c.bad(at+".groups", "%s takes %s, not %d", cut.Shape, model.Shape(cut.Shape).Takes(), n)
+	}
+	if e := model.Effect(cut.Effect); e != "" && e != model.Drop && e != model.Reset {
+		c.bad(at+".effect", "unknown effect %q: use %s or %s", e, model.Drop, model.Reset)
+	}
 	if cut.Size != nil && *cut.Size < 1 {
 		c.bad(at+".size", "size %d: cut off one host or more", *cut.Size)
 	}
@@ -201,7 +207,11 @@ func (c *checker) cut(at string, cut *CutStep) {
 		c.bad(at+".groups", "%d groups are the rest: only one can be", rest)
 	}
 	for i, o := range cut.Only {
-		if _, err := model.ParseTraffic(o); err != nil {
+		t, err := model.ParseTraffic(o)
+		if err == nil {
+			err = model.Partition{Only: []model.Traffic{t}}.NeedsGate()
+		}
+		if err != nil {
 			c.bad(fmt.Sprintf("%s.only[%d]", at, i), "%v", err)
 		}
 	}

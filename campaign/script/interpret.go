@@ -274,7 +274,7 @@ func (p *player) do(d *DoStep) {
 }
 
 func (p *player) cut(c *CutStep) {
-	part := model.Partition{Shape: model.Shape(c.Shape), Label: c.Label, Role: c.Role}
+	part := model.Partition{Shape: model.Shape(c.Shape), Effect: model.Effect(c.Effect), Label: c.Label, Role: c.Role}
 	if c.Size != nil {
 		part.Size = *c.Size
 	}

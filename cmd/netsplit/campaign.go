@@ -197,6 +197,8 @@ func outcome(m made, found []wire.Finding, verdicts verdictCount, ci *ciFlags) e
 		return &exitError{exitUndecided, fmt.Errorf("%s: %s", camp.Reason, camp.Warnings[0].Text)}
 	case slices.ContainsFunc(found, func(f wire.Finding) bool { return ci.counts(f.Target, f.Failure) }):
 		return &exitError{code: exitFindings}
+	case camp.State == string(model.CampaignCancelled):
+		return &exitError{exitInterrupted, fmt.Errorf("the campaign was cancelled: %s", camp.Reason)}
 	case len(camp.Undecided) > 0:
 		return &exitError{exitUndecided, fmt.Errorf("no fault run could be judged, so nothing is known about the target under partitions:\n  %s", strings.Join(camp.Undecided, "\n  "))}
 	case verdicts.decided() == 0:

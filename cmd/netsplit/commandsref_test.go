@@ -32,8 +32,8 @@ func TestCommandsReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nGenerated from what the program says of them, by `go test ./cmd/netsplit -run CommandsReference -rewrite`.\n" +
 		"Commands that ask a daemon take `--api`, `--api-token-file`, `--api-fingerprint` and `--insecure` ([api.md](api.md)); those flags are left out here.\n" +
-		"Most commands use your running daemon; without one, they do the work themselves. `script run` and `target check --run` always do it themselves,\n" +
-		"unless `--api` names a daemon. `export`, `query`, `check`, `judge`, `points` and `policy` read records below `--runs-dir` (default `runs`): give the\n" +
+		"Most commands use your running daemon; without one, they do the work themselves. `target check --run` always does it itself, and so does\n" +
+		"`script run`, unless `--api` names a daemon. `export`, `query`, `check`, `judge`, `points` and `policy` read records below `--runs-dir` (default `runs`): give the\n" +
 		"daemon's, or `--api` (not for `check`). `target list` and `script list` list what comes with this program, or with `--api` what a daemon has.\n\n| command | |\n|---|---|\n")
 	for _, c := range shown {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", c.CommandPath(), strings.ReplaceAll(c.CommandPath(), " ", "-"), c.Short)

@@ -181,6 +181,9 @@ func configCheckCommand() *cobra.Command {
 			if _, _, _, err := d.load(); err != nil {
 				return err
 			}
+			if _, err := d.runners(); err != nil {
+				return err
+			}
 			if err := d.doors.check(); err != nil {
 				return err
 			}

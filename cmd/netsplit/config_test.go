@@ -44,6 +44,8 @@ func TestAConfigurationIsChecked(t *testing.T) {
 		"gate: both\n":                                    {exitUsage, "--gate"},
 		"log-format: xml\n":                               {exitUsage, `--log-format "xml": want text or json`},
 		"testbed: /nowhere.yaml\n":                        {exitUsage, "/nowhere.yaml"},
+		"cluster-address: 127.0.0.1\n":                    {exitUsage, "missing port"},
+		"cluster: true\nrole: equal\n":                    {exitUsage, "runners drive the switches"},
 		"token-file: /nowhere.token\n":                    {exitFailed, "/nowhere.token"},
 		"runs-dir: r\nallowed-host: [a.b, c.d]\nverbose: true\nkeep-age: 30d\nkeep-size: 20 GB\n": {exitPass, "allowed-host: [a.b,c.d]\nkeep-age: 30d\nkeep-size: 20 GB\nruns-dir: r\nverbose: true\n"},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"netsplit/api"
 	"netsplit/campaign"
+	"netsplit/campaign/cluster"
 	"netsplit/campaign/script"
 	"netsplit/model"
 	"netsplit/record/rundir"
@@ -67,6 +68,15 @@ func (c *daemonConfig) load() (tb *model.Testbed, tlsConf *tls.Config, datapaths
 	return tb, tlsConf, datapaths, err
 }
 
+// runners says how runners reach the daemon; nil: it makes the runs itself.
+func (c *daemonConfig) runners() (*cluster.Config, error) {
+	conf, err := c.cluster.config(c.testbed)
+	if err == nil && conf != nil && (c.gate != "" || c.switches.specified()) {
+		err = usage("runners drive the switches: give --gate, --role, --allowed-datapath and --tls-* to netsplit runner")
+	}
+	return conf, err
+}
+
 // openDaemon opens the API's address first: if that is taken, nothing of the
 // testbed was touched yet.
 func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
@@ -74,12 +84,9 @@ func openDaemon(ctx context.Context, c daemonConfig) (_ *daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	runners, err := c.cluster.config(c.testbed)
+	runners, err := c.runners()
 	if err != nil {
 		return nil, err
-	}
-	if runners != nil && (c.gate != "" || c.switches.specified()) {
-		return nil, usage("runners drive the switches: give --gate, --role, --allowed-datapath and --tls-* to netsplit runner")
 	}
 	d := &daemon{allowed: c.allowed, log: c.log, metrics: api.NewMetrics(version, nil), doors: &doors{}}
 	defer func() {

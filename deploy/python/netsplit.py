@@ -56,8 +56,8 @@ class Error(Exception):
 def connect(api=None, token=None, fingerprint=None, cafile=None):
     """Return a client of a daemon; it sends nothing yet.
 
-    api is https://HOST:PORT, unix:SOCKET, or 127.0.0.1:PORT of your own daemon; without it, and without NETSPLIT_API, it is your
-    own daemon on this machine. token is what its --token-file holds. fingerprint is the
+    api is https://HOST:PORT, unix:SOCKET, or 127.0.0.1:PORT; without a token that is your own
+    daemon, as it is without api and without NETSPLIT_API. token is what its --token-file holds. fingerprint is the
     SHA-256 of its certificate, as netsplit serve prints it; cafile is a file of certificates
     that sign it. Without either, the authorities of this machine must have signed it.
     """
@@ -73,10 +73,14 @@ def connect(api=None, token=None, fingerprint=None, cafile=None):
         port = url.port
     except ValueError:
         url, port = urllib.parse.urlsplit(""), None
-    if url.scheme == "http" and url.hostname in ("localhost", "127.0.0.1", "::1") and not token:
-        return Client(_socket(port or 80), token="")  # your own daemon, as for commands
+    if url.scheme == "http" and url.hostname in ("localhost", "127.0.0.1", "::1"):
+        if not token:
+            return Client(_socket(port or 80), token="")  # your own daemon, as for commands
+        if fingerprint:
+            raise Error(f"fingerprint needs TLS, and {api} is plain HTTP: write https://{url.netloc}")
+        return Client(None, host=url.hostname, port=port or 80, token=token, plain=True)
     if url.scheme != "https" or not url.hostname:
-        raise Error(f"{api} is no address of a daemon: write https://HOST:PORT, unix:SOCKET, or 127.0.0.1:PORT for your own daemon")
+        raise Error(f"{api} is no address of a daemon: write https://HOST:PORT, unix:SOCKET, or 127.0.0.1:PORT")
     return Client(None, host=url.hostname, port=port or 443, token=token, fingerprint=fingerprint, cafile=cafile)
 
 
@@ -100,9 +104,15 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
         _, uid, _ = struct.unpack("3i", self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        if uid not in (0, os.geteuid()):
+        if uid not in (0, os.geteuid()) and not (os.geteuid() == 0 and _alone(uid, os.path.dirname(self._path))):
             self.sock.close()
             raise Error(f"user {uid} serves the socket {self._path}, and not root or you: nothing was sent")
+
+
+def _alone(uid, folder):
+    """Say whether a folder is a user's, and nobody else may write there."""
+    st = os.stat(folder or ".")
+    return st.st_uid == uid and not st.st_mode & 0o022
 
 
 class _PinnedConnection(http.client.HTTPSConnection):
@@ -124,14 +134,16 @@ class _PinnedConnection(http.client.HTTPSConnection):
 class Client:
     """A daemon. Use connect to make one. It may not be shared by threads."""
 
-    def __init__(self, path, host="", port=0, token="", fingerprint="", cafile=None):
-        self._path, self._host, self._port, self._token = path, host, port, token
+    def __init__(self, path, host="", port=0, token="", fingerprint="", cafile=None, plain=False):
+        self._path, self._host, self._port, self._token, self._plain = path, host, port, token, plain
         self._fingerprint, self._cafile = fingerprint, cafile
         self._cut = []
 
     def _connection(self, timeout):
         if self._path:
             return _UnixConnection(self._path, timeout)
+        if self._plain:
+            return http.client.HTTPConnection(self._host, self._port, timeout=timeout)
         if self._fingerprint:
             return _PinnedConnection(self._host, self._port, self._fingerprint, timeout)
         return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=ssl.create_default_context(cafile=self._cafile))
@@ -200,11 +212,11 @@ class Client:
 
         The block begins once it is proved that nothing passes; its end heals, and waits
         until a packet has passed. shape is partial for two groups, isolate for one, and
-        complete for more, unless given. most is after how long the daemon heals by itself,
+        complete for more, unless given; some shapes need no group. most is after how long the daemon heals by itself,
         should this process be killed. Other fields of a partition, such as only or effect,
         may be given as the API takes them.
         """
-        if not groups:
+        if not groups and not shape:
             raise Error("partition: give groups of hosts, such as [\"r1\"], [\"r2\", \"r3\"]")
         if any(isinstance(g, str) for g in groups):
             raise Error("partition: a group is a list of hosts: write [\"r1\"] and not \"r1\"")

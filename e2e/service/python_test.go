@@ -18,13 +18,13 @@ func TestPythonClient(t *testing.T) {
 	harness.LeavesNothing(t)
 	b := newBench(t, "a", "b", "c", "n1", "c1")
 	dir := t.TempDir()
-	d := serve(t, "--testbed", b.file, "--runs-dir", dir)
-	b.connect(d.OpenFlow)
-	d.Healthy()
 	token := filepath.Join(dir, "api.token")
 	if err := os.WriteFile(token, []byte(strings.Repeat("t", 24)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	d := serve(t, "--testbed", b.file, "--runs-dir", dir, "--token-file", token)
+	b.connect(d.OpenFlow)
+	d.Healthy()
 	tls := harness.Serve(t, "--runs-dir", t.TempDir(), "--listen", "0.0.0.0:0", "--token-file", token, "--openflow", "127.0.0.1:0")
 	_, port, err := net.SplitHostPort(tls.API)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestPythonClient(t *testing.T) {
 	}
 	c := exec.Command("/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider", "testdata/test_client.py")
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+client, "NETSPLIT_API=unix:"+d.Socket, "TARGET="+d.Upload(shortTarget(t)),
-		"TLS_API=https://127.0.0.1:"+port, "TLS_TOKEN="+strings.Repeat("t", 24), "TLS_FINGERPRINT="+print)
+		"PLAIN_API="+d.API, "TLS_API=https://127.0.0.1:"+port, "TLS_TOKEN="+strings.Repeat("t", 24), "TLS_FINGERPRINT="+print)
 	c.WaitDelay = time.Second
 	out, err := c.CombinedOutput()
 	if err != nil {

@@ -115,6 +115,30 @@ def test_over_tls():
     assert err.value.status == 401
 
 
+def test_plain_http_on_this_machine_takes_a_token():
+    api, token = os.environ["PLAIN_API"], os.environ["TLS_TOKEN"]
+    assert list(netsplit.connect(api, token).runs()) == []
+    with pytest.raises(netsplit.Error) as err:
+        netsplit.connect(api, "wrong").reset()
+    assert err.value.status == 401
+    with pytest.raises(netsplit.Error, match="fingerprint needs TLS"):
+        netsplit.connect(api, token, "00" * 32)
+
+
+def test_root_trusts_the_owner_of_a_closed_folder(tmp_path):
+    os.chown(tmp_path, 1234, 1234)
+    for mode, uid, want in ((0o755, 1234, True), (0o755, 1235, False), (0o775, 1234, False), (0o757, 1234, False)):
+        os.chmod(tmp_path, mode)
+        assert netsplit._alone(uid, str(tmp_path)) == want
+
+
+def test_a_shape_that_needs_no_group(ns):
+    with pytest.raises(netsplit.Error, match="give groups"), ns.partition():
+        pass
+    with ns.partition(shape="ring") as p:
+        assert p["shape"] == "ring" and len(p["groups"]) == 1
+
+
 def test_campaign_and_reports(ns):
     seen = []
     c = ns.campaign(os.environ["TARGET"], progress=seen.append, timeout=60, strategy="clean", clean=1)
