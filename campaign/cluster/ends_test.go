@@ -181,6 +181,23 @@ func TestARunThatEndsItsRunners(t *testing.T) {
 	c.until("nothing of it is left", func() bool { return len(c.left()) == 0 })
 }
 
+// TestWhatComesBesideAnOutcomeIsKnown, whether it comes before that is taken or after.
+func TestWhatComesBesideAnOutcomeIsKnown(t *testing.T) {
+	c := newClass(t)
+	o := c.offer()
+	tell := func(record string) { o.tell("c-1-r0001", outcome{result: result{Record: record}}) }
+	tell("first")
+	tell("second")
+	if out := <-o.known["c-1-r0001"]; out.Record != "first" {
+		t.Errorf("%+v counts", out)
+	}
+	tell("third")
+	got := o.close("c-1-r0001", true)
+	if len(got) != 2 || got[0].Record != "second" || got[1].Record != "third" || o.tell("c-1-r0001", outcome{}) {
+		t.Errorf("beside it came %+v", got)
+	}
+}
+
 // TestTwoMakeOneRun: the first lost touch, and was thought dead. One result counts.
 func TestTwoMakeOneRun(t *testing.T) {
 	c := newClass(t)

@@ -29,6 +29,7 @@ type Offer struct {
 	mu      sync.Mutex
 	known   map[string]chan outcome // by run that is awaited, or whose result came
 	took    map[string][]taker      // by run: who took it, in order
+	more    map[string][]result     // by run: what came beside its outcome, before that was taken
 	settled map[string]bool         // runs whose outcome was taken
 }
 
@@ -48,7 +49,7 @@ func (h *Hub) Offer(ctx context.Context, w Work, archive []byte) (*Offer, error)
 	if !token.MatchString(w.Campaign) {
 		return nil, fmt.Errorf("campaign %q cannot be offered", w.Campaign)
 	}
-	o := &Offer{h: h, w: w, slots: newSlots(), known: map[string]chan outcome{}, took: map[string][]taker{}, settled: map[string]bool{}}
+	o := &Offer{h: h, w: w, slots: newSlots(), known: map[string]chan outcome{}, took: map[string][]taker{}, more: map[string][]result{}, settled: map[string]bool{}}
 	var err error
 	if len(archive) > 0 {
 		if o.w.Archive, err = h.keep(ctx, archive); err != nil {
@@ -85,21 +86,10 @@ func (h *Hub) Offer(ctx context.Context, w Work, archive []byte) (*Offer, error)
 
 // read takes the results that came before there was the offer.
 func (h *Hub) read(ctx context.Context, o *Offer) error {
-	info, err := h.results.Info(ctx, jetstream.WithSubjectFilter(h.n.subject("result", o.w.Campaign, "*", "*")))
-	if err != nil {
-		return err
-	}
-	for subject := range info.State.Subjects {
-		m, err := h.results.GetLastMsgForSubject(ctx, subject)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		o.tell(word(subject, 3), outcome{result: readResult(subject, m.Data)})
-	}
-	return nil
+	return h.eachResult(ctx, o.w.Campaign, "*", func(subject string, r result) error {
+		o.tell(word(subject, 3), outcome{result: r})
+		return nil
+	})
 }
 
 func readResult(subject string, data []byte) (r result) {
@@ -179,6 +169,9 @@ func (o *Offer) tell(run string, out outcome) bool {
 	case o.channel(run) <- out:
 		return true
 	default:
+		if len(o.more[run]) < 2*maxTakers {
+			o.more[run] = append(o.more[run], out.result)
+		}
 		return false
 	}
 }
@@ -236,7 +229,7 @@ func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check fun
 
 // discard removes a result with its record, as if it had not come.
 func (o *Offer) discard(ctx context.Context, run string, r result) error {
-	return errors.Join(o.h.results.Purge(ctx, jetstream.WithPurgeSubject(o.h.n.subject("result", o.w.Campaign, run, r.runner))), o.h.forget(ctx, r))
+	return o.h.dropResult(ctx, o.h.n.subject("result", o.w.Campaign, run, r.runner), r)
 }
 
 // await hands a run out and waits for its outcome. From time to time it looks whether the item
@@ -350,15 +343,18 @@ func (o *Offer) settle(run string, out outcome) {
 	defer cancel()
 	h := o.h
 	alone := o.takers(run) == 1 && !out.givenUp // else another runner may still make it
-	second := o.close(run, !out.givenUp)
+	others := o.close(run, !out.givenUp)
 	errs := []error{
-		h.forget(ctx, second),
 		h.unpublish(ctx, o.w.Campaign, run),
-		h.results.Purge(ctx, jetstream.WithPurgeSubject(h.n.subject("result", o.w.Campaign, run, "*"))),
-		h.forget(ctx, out.result),
+	}
+	if out.runner != "" {
+		errs = append(errs, h.dropResult(ctx, h.n.subject("result", o.w.Campaign, run, out.runner), out.result))
+	}
+	for _, r := range others {
+		errs = append(errs, h.forget(ctx, r))
 	}
 	if !alone {
-		errs = append(errs, h.stopRuns(o.w.Campaign, run, out.Instance))
+		errs = append(errs, h.stopRuns(o.w.Campaign, run, out.Instance), h.dropResults(ctx, o.w.Campaign, run))
 	}
 	if out.givenUp {
 		errs = append(errs, h.dropAdvisory(ctx, out.advisory))
@@ -368,21 +364,54 @@ func (o *Offer) settle(run string, out outcome) {
 	}
 }
 
-// close takes no more outcomes of a run, and returns one that came meanwhile.
-func (o *Offer) close(run string, forget bool) (second result) {
+// close takes no more outcomes of a run, and returns those that came beside the one that counts.
+func (o *Offer) close(run string, forget bool) []result {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	others := o.more[run]
 	select {
 	case out := <-o.known[run]:
-		second = out.result
+		others = append(others, out.result)
 	default:
 	}
 	o.settled[run] = true
 	delete(o.known, run)
+	delete(o.more, run)
 	if forget {
 		delete(o.took, run)
 	}
-	return second
+	return others
+}
+
+// dropResults removes the results of a run that are in the broker. One that is removed before it
+// was heard leaves its record to nobody, so each is read.
+func (h *Hub) dropResults(ctx context.Context, campaign, run string) error {
+	return h.eachResult(ctx, campaign, run, func(subject string, r result) error { return h.dropResult(ctx, subject, r) })
+}
+
+// dropResult removes a result, and its record.
+func (h *Hub) dropResult(ctx context.Context, subject string, r result) error {
+	return errors.Join(h.results.Purge(ctx, jetstream.WithPurgeSubject(subject)), h.forget(ctx, r))
+}
+
+// eachResult calls f with the results in the broker, of one run or of all ("*").
+func (h *Hub) eachResult(ctx context.Context, campaign, run string, f func(subject string, r result) error) error {
+	info, err := h.results.Info(ctx, jetstream.WithSubjectFilter(h.n.subject("result", campaign, run, "*")))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for subject := range info.State.Subjects {
+		m, err := h.results.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err == nil {
+			err = f(subject, readResult(subject, m.Data))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // forget removes the record of a result from the broker.
@@ -442,7 +471,7 @@ func (h *Hub) heardResult(m jetstream.Msg) {
 	h.beside.run(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, callTime)
 		defer cancel()
-		if err := errors.Join(h.results.Purge(ctx, jetstream.WithPurgeSubject(subject)), h.forget(ctx, r)); err != nil {
+		if err := h.dropResult(ctx, subject, r); err != nil {
 			h.c.Log.Debug("a late result stays", "subject", subject, "err", err)
 		}
 	})
