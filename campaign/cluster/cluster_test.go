@@ -269,8 +269,8 @@ func (c *class) left() (out []string) {
 		if err != nil {
 			c.Fatal(err)
 		}
-		objects, err := records.List(ctx)
-		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		objects, err := records.all(ctx)
+		if err != nil {
 			c.Fatal(err)
 		}
 		for _, o := range objects {

@@ -205,7 +205,7 @@ func TestTwoMakeOneRun(t *testing.T) {
 	took := make(chan string, 10)
 	c.starts(&hand{name: "m1", times: times{lease: time.Hour, beat: short.beat, retry: short.retry}, makes: func(ctx context.Context, w model.WorkItem) error {
 		took <- w.Run
-		for len(c.makers(w.Run)) == 0 && w.Run == "c-1-r0001" {
+		for len(c.makers(w.Run)) == 0 && w.Run == "c-1-r0001" && c.Context().Err() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		return nil // and does not hear that it should stop

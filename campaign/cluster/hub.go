@@ -182,8 +182,8 @@ func (h *Hub) tidy(ctx context.Context) error {
 			return err
 		}
 	}
-	files, err := h.files.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+	files, err := h.files.all(ctx)
+	if err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -229,8 +229,8 @@ func (h *Hub) remove(ctx context.Context, campaign string) error {
 			errs = append(errs, err)
 			continue
 		}
-		objects, err := records.List(ctx)
-		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		objects, err := records.all(ctx)
+		if err != nil {
 			errs = append(errs, err)
 			continue // without them no piece is known to be of no record
 		}

@@ -3,9 +3,12 @@ package cluster
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +52,31 @@ func (s store) Delete(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// all lists the records, by subject. ObjectStore.List waits without end for records that are removed
+// as it begins (nats.go 1.55: the watcher's end comes with the last of those that were there).
+func (s store) all(ctx context.Context) ([]*jetstream.ObjectInfo, error) {
+	info, err := s.stream.Info(ctx, jetstream.WithSubjectFilter(fmt.Sprintf("$O.%s.M.*", s.bucket)))
+	if err != nil {
+		return nil, err
+	}
+	var out []*jetstream.ObjectInfo
+	for _, subject := range slices.Sorted(maps.Keys(info.State.Subjects)) {
+		m, err := s.stream.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var o jetstream.ObjectInfo
+		if err := json.Unmarshal(m.Data, &o); err != nil {
+			return nil, fmt.Errorf("%s: %w", subject, err)
+		}
+		out = append(out, &o)
+	}
+	return out, nil
 }
 
 // tidy removes pieces that came before a time and belong to none of these records, which are all:

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,6 +28,49 @@ func TestALinkIsNoRecord(t *testing.T) {
 	}
 	if _, err := c.hub.files.Get(t.Context(), "loop"); !errors.Is(err, errLink) {
 		t.Error(err)
+	}
+}
+
+// TestRecordsAreListed, also while others are removed.
+func TestRecordsAreListed(t *testing.T) {
+	c := newClass(t)
+	c.offer()
+	names := func() (out []string) {
+		records, err := c.hub.files.all(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range records {
+			if o.NUID == "" || o.Size != 1 {
+				t.Errorf("%+v", o)
+			}
+			out = append(out, o.Name)
+		}
+		return out
+	}
+	for _, name := range []string{"b", "a/x y", "c"} {
+		if _, err := c.hub.files.Put(t.Context(), jetstream.ObjectMeta{Name: name}, strings.NewReader("1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.hub.files.Delete(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(); len(got) != 2 || !slices.Contains(got, "a/x y") || !slices.Contains(got, "b") {
+		t.Errorf("listed %q", got)
+	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() {
+		for range 100 {
+			_, err := c.hub.files.Put(t.Context(), jetstream.ObjectMeta{Name: "d"}, strings.NewReader("1"))
+			if err := errors.Join(err, c.hub.files.Delete(t.Context(), "d")); err != nil && t.Context().Err() == nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 100 {
+		names()
 	}
 }
 
