@@ -181,7 +181,8 @@ func TestForcedFailover(t *testing.T) {
 // TestIsolatedMaster: the master is cut off and another takes over.
 func TestIsolatedMaster(t *testing.T) {
 	t.Parallel()
-	rec := runTarget(t, map[string]string{"rate": "10", "failovers": "0"}, "n1", 2*time.Second, 5*time.Second)
+	// If both Sentinels ask for votes at once, neither wins, and they try again after twice failover_timeout.
+	rec := runTarget(t, map[string]string{"rate": "10", "failovers": "0", "failover_timeout": "1000"}, "n1", 2*time.Second, 5*time.Second)
 	keep(t, rec)
 	if v := judged(t, rec); v.Legal == 0 {
 		t.Error("no operation timed out while the master was cut off")
