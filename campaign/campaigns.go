@@ -182,7 +182,7 @@ func (s *Service) search(ctx context.Context, j *job, t *model.Target, r place) 
 		return err
 	}
 	se, err := search.New(search.Config{Campaign: j.c.ID, Strategy: j.c.Spec.Strategy, Seed: j.c.Spec.Seed,
-		Core: source, LastFault: t.Timing.LastFault,
+		Core: source, LastFault: t.Timing.LastFault, Panicked: s.panicked,
 		Keep: func(input json.RawMessage) error { return s.store.AppendInput(j.c.ID, input) },
 		Slot: r.slot,
 		Run: func(ctx context.Context, w model.WorkItem) (model.RunSummary, error) {

@@ -228,7 +228,7 @@ func (s *Service) several(ctx context.Context, j *job, r place, n int, item func
 	one := func() (more bool) {
 		defer func() { // a panic ends the campaign, and not the daemon
 			if p := recover(); p != nil {
-				stop(fmt.Errorf("internal error of netsplit: %v", p))
+				stop(s.panicked(p))
 			}
 		}()
 		give, err := r.slot(ctx)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -397,10 +398,16 @@ func endWait(c *model.Campaign) {
 func (s *Service) tryCampaign(j *job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("internal error of netsplit: %v", p)
+			err = s.panicked(p)
 		}
 	}()
 	return s.runCampaign(j.ctx, j)
+}
+
+// panicked makes an error of a panic. It is called while that is recovered from.
+func (s *Service) panicked(p any) error {
+	s.log.Error("internal error", "panic", p, "stack", string(debug.Stack()))
+	return fmt.Errorf("internal error of netsplit: %v; please report it, with the stack in the log", p)
 }
 
 func (s *Service) ended(j *job, err error) {

@@ -37,7 +37,7 @@ type DiskFault struct {
 	Host NodeID        `json:"host"`
 	// Process is the server whose files it is about; "": all of the host's. A power cut has none.
 	Process string `json:"process,omitempty"`
-	// Bytes is, of short, how many are written, 1 MiB at most (0: half), of corrupt, how many change (0: one),
+	// Bytes is, of short, how many are written, 64 MiB at most (0: half, as well), of corrupt, how many change (0: one),
 	// and of torn, how many are gone (0: half of the file).
 	Bytes int `json:"bytes,omitempty"`
 	// Path is a pattern for the kind of the file that is corrupted or torn, as in FileTrigger. Of
@@ -68,7 +68,7 @@ func (f *DiskFault) Takes(o *FileOperation) bool {
 }
 
 // maxShort is the most bytes that are written of a write that is cut short: netsplit copies them.
-const maxShort = 1 << 20
+const maxShort = 64 << 20
 
 // Answer is what becomes of an operation that it is of, or of one while it lasts. A full disk
 // does not know what is allocated already: a write within a file fails, too.

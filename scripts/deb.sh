@@ -45,13 +45,13 @@ install -D -m 644 -t "$tree/lib/systemd/system" deploy/systemd/*.service
 install -D -m 644 -t "$tree/etc/netsplit" deploy/systemd/netsplit.yaml
 install -D -m 644 deploy/systemd/netsplit.sysusers "$tree/usr/lib/sysusers.d/netsplit.conf"
 install -D -m 644 deploy/systemd/netsplit.tmpfiles "$tree/usr/lib/tmpfiles.d/netsplit.conf"
-# Documents, and the files that they point to, lie as in the source, so that links work.
+# Documents, and most files that they point to, lie as in the source, so that links work. Those to
+# code do not.
 install -D -m 644 -t "$doc" README.md deploy/debian/copyright
 install -D -m 644 -t "$doc/docs" docs/*.md docs/*.png
 install -D -m 644 -t "$doc/docs/findings" docs/findings/*
-for folder in deploy/targets e2e/targets/my-redis; do
-	find "$folder" -type f ! -name '*.go' -exec install -D -m 644 {} "$doc/{}" \;
-done
+find deploy/targets deploy/systemd deploy/examples/go e2e/targets/my-redis e2e/targets/*/README.md e2e/research/*/README.md \
+	-type f ! -name '*.go' -exec install -D -m 644 {} "$doc/{}" \;
 install -D -m 644 deploy/debian/overrides "$tree/usr/share/lintian/overrides/netsplit"
 mkdir -p "$doc/deploy/examples"
 cp -r deploy/grafana deploy/prometheus deploy/python "$doc/deploy/"

@@ -24,7 +24,7 @@ type DiskFault struct {
 	Fault   string `json:"fault" enum:"eio,short,enospc,full,gone,corrupt,torn,power-cut" doc:"eio, enospc: the file operation of when fails with that error; short: only the first bytes of that write are written; full: what needs room fails with ENOSPC; gone: every operation fails with EIO; corrupt: the servers are killed and bytes of a file change; torn: they are killed and the end of a file is gone; power-cut: the servers are killed and what they did not sync is lost"`
 	Host    string `json:"host,omitempty" maxLength:"63" doc:"Host, or a role, as in crash; absent: that of the file of when, or file-host if this names none"`
 	Process string `json:"process,omitempty" maxLength:"63" doc:"Only this server; absent: all of the host, or that of the file of when"`
-	Bytes   int    `json:"bytes,omitempty" minimum:"0" doc:"short: how many are written; absent: half. corrupt: how many change; absent: one. torn: how many are gone; absent: half of the file"`
+	Bytes   int    `json:"bytes,omitempty" minimum:"0" doc:"short: how many are written; absent: half; at most 64 MiB. corrupt: how many change; absent: one. torn: how many are gone; absent: half of the file"`
 	Path    string `json:"path,omitempty" maxLength:"500" doc:"corrupt, torn: which file, as in when; of several, the one written last" example:"*.rdb"`
 }
 

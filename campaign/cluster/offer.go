@@ -351,7 +351,7 @@ func (o *Offer) settle(run string, out outcome) {
 		errs = append(errs, h.dropResult(ctx, h.n.subject("result", o.w.Campaign, run, out.runner), out.result))
 	}
 	for _, r := range others {
-		errs = append(errs, h.forget(ctx, r))
+		errs = append(errs, h.dropResult(ctx, h.n.subject("result", o.w.Campaign, run, r.runner), r))
 	}
 	if !alone {
 		errs = append(errs, h.stopRuns(o.w.Campaign, run, out.Instance), h.dropResults(ctx, o.w.Campaign, run))
@@ -465,7 +465,7 @@ func (h *Hub) heardResult(m jetstream.Msg) {
 	if o != nil && o.tell(run, outcome{result: r}) || o == nil && h.c.Goes(campaign) {
 		return
 	}
-	if o != nil && !o.isSettled(run) { // the one that came first, read again
+	if o != nil && !o.isSettled(run) { // settle removes it, or it is the one that came first, read again
 		return
 	}
 	h.beside.run(func() {

@@ -42,6 +42,8 @@ type Config struct {
 	// WhyMissed says why states of a variable may not have occurred in the runs that waited
 	// for them; "" if that is not known. recurs: some such state did occur in several runs.
 	WhyMissed func(variable string, recurs bool) string
+	// Panicked makes an error of a panic of a worker, which ends the campaign.
+	Panicked func(p any) error
 	// Started is called before each run, Finished after it.
 	Started  func(w model.WorkItem)
 	Finished func(model.RunSummary)
@@ -303,7 +305,7 @@ func (s *Search) one(ctx context.Context) (more bool) {
 		if p := recover(); p != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.fail(fmt.Errorf("internal error of netsplit: %v", p))
+			s.fail(s.c.Panicked(p))
 		}
 	}()
 	give, err := s.c.Slot(ctx)

@@ -98,6 +98,7 @@ func resumed(t *testing.T, k *keptInputs, run runner, mine miner, inputs []Input
 	var mu sync.Mutex
 	s, err := New(Config{Campaign: "c", Strategy: cfg.Strategy, Keep: k.keep, Slot: noWait, Run: run, Mine: mine, Core: FromCore(explorer.NewCore(cfg)), Started: func(model.WorkItem) {},
 		WhyMissed: func(variable string, recurs bool) string { return fmt.Sprintf("%s, met again: %v", variable, recurs) },
+		Panicked:  func(p any) error { return fmt.Errorf("panic: %v", p) },
 		Finished:  func(s model.RunSummary) { mu.Lock(); finished = append(finished, s); mu.Unlock() }}, inputs, before, under, made)
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +310,7 @@ func TestACampaignEndsWhenNetsplitItselfKeepsFailing(t *testing.T) {
 func TestAPanicEndsTheCampaignAndNothingElse(t *testing.T) {
 	r, k := &fakeRuns{fail: func(model.WorkItem) error { panic("of a run") }}, &keptInputs{}
 	s, _ := testSearch(t, k, r.Run, mineOne)
-	if err := s.Run(context.Background(), 2); err == nil || !strings.Contains(err.Error(), "internal error of netsplit: of a run") {
+	if err := s.Run(context.Background(), 2); err == nil || !strings.Contains(err.Error(), "panic: of a run") {
 		t.Errorf("ended with %v", err)
 	}
 }

@@ -421,6 +421,8 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 			return &exitError{code: exitInterrupted}
 		case camp.State == string(model.CampaignFailed):
 			return fmt.Errorf("the replay failed: %s", camp.Reason)
+		case camp.State == string(model.CampaignCancelled):
+			return &exitError{exitInterrupted, fmt.Errorf("the replay was cancelled: %s", camp.Reason)}
 		}
 		return nil
 	})

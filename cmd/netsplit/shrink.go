@@ -106,6 +106,8 @@ func tellShrunk(out io.Writer, m made, file string, o output) error {
 		return &exitError{code: exitInterrupted}
 	case camp.State == string(model.CampaignFailed):
 		return fmt.Errorf("shrinking %s failed: %s", camp.Spec.Replay, camp.Reason)
+	case camp.State == string(model.CampaignCancelled):
+		return &exitError{exitInterrupted, fmt.Errorf("shrinking %s was cancelled: %s", camp.Spec.Replay, camp.Reason)}
 	case len(camp.Shrunk) == 0 || camp.Shrunk[0].All.Failed == 0:
 		return &exitError{exitUndecided, fmt.Errorf("nothing is known of what the failure of %s needs", camp.Spec.Replay)}
 	}

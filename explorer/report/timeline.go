@@ -96,7 +96,7 @@ func cutOf(s *model.RunSummary, d *model.Decision) model.Step {
 func newTimeline(in *Input) *timeline {
 	t := &timeline{links: map[model.Link]bool{}, nodes: map[model.NodeID]bool{}, invariants: in.Invariants}
 	for _, r := range in.Summary.Result.Steps {
-		if r.Step > len(in.Summary.Scenario.Steps) { // the events are torn
+		if r.Step < 1 || r.Step > len(in.Summary.Scenario.Steps) { // the events are torn, or it is false
 			continue
 		}
 		if st := &in.Summary.Scenario.Steps[r.Step-1]; (st.Do.Node != nil || st.Do.Disk != nil) && r.By != "" && (t.acted == 0 || r.Began < t.acted) {

@@ -70,6 +70,17 @@ func without(folders []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
+// maxMatch bounds a match with what continues it, in bytes.
+const maxMatch = 4 << 20
+
+func sizeOf(o *record.LogLine) int {
+	n := len(o.Line)
+	for _, c := range o.Context {
+		n += len(c)
+	}
+	return n
+}
+
 func (l *logs) line(like record.LogLine, text string) {
 	text = plain(text)
 	like.Num, like.Line = l.number(), text
@@ -79,7 +90,7 @@ func (l *logs) line(like record.LogLine, text string) {
 	defer l.mu.Unlock()
 	if o := l.open[stream]; o != nil {
 		if check.Continues(append([]string{o.Line}, o.Context...), text) {
-			if len(o.Context) < l.context {
+			if len(o.Context) < l.context && sizeOf(o) < maxMatch {
 				o.Context = append(o.Context, text)
 			}
 			return

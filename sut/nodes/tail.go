@@ -24,29 +24,27 @@ import (
 // tailEvery is how often log files are looked at.
 const tailEvery = 300 * time.Millisecond
 
-// Bounds of what is read of the log files of a host.
+// Bounds of what is read of a log file, in bytes.
 const (
-	// maxLogLine is the longest line in bytes; a longer one is passed on in parts, like one
-	// that a process prints (testbed/proc).
-	maxLogLine = 64 << 10
-	// maxLogBytes is how much is read of a file.
-	maxLogBytes = 256 << 20
-	// maxLogFiles is how many files are read.
-	maxLogFiles = 1000
+	// maxLogLine is the longest line; a longer one is passed on in parts.
+	maxLogLine = 1 << 20
+	// maxLogBytes is how much is read.
+	maxLogBytes = 4 << 30
 )
 
 // tail reads the log files of a host's directory, those there are and those
 // that appear, until ctx ends, and then once more to their ends. A file that
 // was cut short is read from its beginning; one that has another name now is
-// read on, and not again; links to folders are not followed. The time of a line
+// read on, and not again. A folder is looked at once, however many links lead to it,
+// and only below the directory. The time of a line
 // is when it was read. A copy of each file is kept in the record. The error says what
 // could not be read or kept; the rest is read all the same.
 func (l *logs) tail(ctx context.Context, host model.NodeID, dir string, patterns []string, start time.Time, copyTo string) error {
-	t := tailing{dir: dir, patterns: patterns, copyTo: copyTo, line: func(f *tailed, text string) {
+	t := tailing{dir: dir, patterns: patterns, copyTo: copyTo, most: maxLogBytes, line: func(f *tailed, text string) {
 		process, _, _ := strings.Cut(f.rel, string(filepath.Separator))
 		l.line(record.LogLine{Host: host, Process: process, File: f.rel, At: time.Since(start)}, text)
 	}}
-	defer t.close()
+	defer t.closeAll()
 	tick := time.NewTicker(tailEvery)
 	defer tick.Stop()
 	for {
@@ -65,8 +63,9 @@ type tailing struct {
 	dir      string
 	patterns []string
 	copyTo   string
+	most     int64 // bytes of a file
 	line     func(f *tailed, text string)
-	files    []*tailed // each stays open, so that no other file gets its number
+	files    []*tailed // each is open until it is gone: no other file gets its number
 	first    error
 }
 
@@ -77,22 +76,69 @@ func (t *tailing) note(err error) {
 }
 
 func (t *tailing) look() {
+	root, err := os.OpenRoot(t.dir)
+	if err != nil {
+		t.note(err)
+		return
+	}
+	defer root.Close()
 	for _, pattern := range t.patterns {
-		found, err := doublestar.Glob(os.DirFS(t.dir), pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+		found, err := doublestar.Glob(onceFS{root.FS(), map[inode]string{}}, pattern, doublestar.WithFilesOnly())
 		t.note(err)
 		for _, rel := range found {
 			t.find(rel)
 		}
 	}
-	for _, f := range t.files {
+	t.files = slices.DeleteFunc(t.files, func(f *tailed) bool {
 		t.note(t.read(f))
+		st, err := f.f.Stat()
+		gone := err == nil && numberOf(st).links == 0 && st.Size() <= f.size
+		if gone {
+			t.close(f)
+		}
+		return gone
+	})
+}
+
+// onceFS lists each folder under one name, so that links to folders lead into no loop.
+type onceFS struct {
+	fs.FS
+	seen map[inode]string
+}
+
+// inode is the number of a file, and links how many names it has.
+type inode struct {
+	dev, ino uint64
+	links    uint64
+}
+
+func numberOf(st fs.FileInfo) (n inode) {
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		n = inode{uint64(s.Dev), s.Ino, uint64(s.Nlink)}
 	}
+	return n
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (o onceFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	st, err := fs.Stat(o.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	n := numberOf(st)
+	n.links = 0
+	if first, ok := o.seen[n]; ok && first != name {
+		return nil, nil
+	}
+	o.seen[n] = name
+	return fs.ReadDir(o.FS, name)
 }
 
 // find opens the file at a path, unless it is open. One that was cut short is read anew.
 func (t *tailing) find(rel string) {
 	st, err := os.Stat(filepath.Join(t.dir, rel))
-	if err != nil || st.IsDir() { // gone, or a link to a folder
+	if err != nil {
+		t.note(err)
 		return
 	}
 	if i := slices.IndexFunc(t.files, func(f *tailed) bool { return os.SameFile(f.st, st) }); i >= 0 {
@@ -104,10 +150,6 @@ func (t *tailing) find(rel string) {
 			f.r.Reset(f.f)
 			f.size = 0
 		}
-		return
-	}
-	if len(t.files) == maxLogFiles {
-		t.note(fmt.Errorf("host folder %s has more than %d log files: %s and others are not read", t.dir, maxLogFiles, rel))
 		return
 	}
 	f, err := openTail(t.dir, rel, filepath.Join(t.copyTo, rel))
@@ -134,7 +176,7 @@ func openTail(dir, rel, copyTo string) (*tailed, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tailed{rel: rel, f: f, st: st, r: bufio.NewReaderSize(f, maxLogLine)}
+	t := &tailed{rel: rel, f: f, st: st, r: bufio.NewReaderSize(f, 64<<10)}
 	if err = os.MkdirAll(filepath.Dir(copyTo), 0o700); err == nil {
 		t.copy, err = os.OpenFile(copyTo, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	}
@@ -167,7 +209,7 @@ func openBelow(dir, rel string) (*os.File, fs.FileInfo, error) {
 // read reads what has come since.
 func (t *tailing) read(f *tailed) error {
 	var lost error
-	for f.size < maxLogBytes {
+	for f.size < t.most {
 		s, err := f.r.ReadSlice('\n')
 		f.size += int64(len(s))
 		if f.copy != nil {
@@ -179,15 +221,15 @@ func (t *tailing) read(f *tailed) error {
 		}
 		f.part = append(f.part, s...)
 		switch {
-		case errors.Is(err, io.EOF) && len(f.part) < maxLogLine:
-			return lost
-		case err == nil || errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF):
+		case err == nil || len(f.part) >= maxLogLine:
 			t.end(f)
-		default:
+		case errors.Is(err, io.EOF):
+			return lost
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return fmt.Errorf("read a log file: %w", err)
 		}
 	}
-	return fmt.Errorf("log file %s is longer than %d MiB: the rest is not read", f.f.Name(), maxLogBytes>>20)
+	return fmt.Errorf("log file %s is longer than %d bytes: the rest is not read", f.f.Name(), t.most)
 }
 
 // end hands over what was read of a line.
@@ -198,13 +240,17 @@ func (t *tailing) end(f *tailed) {
 	f.part = nil
 }
 
-// close hands over last lines without an end.
-func (t *tailing) close() {
+// close hands over a last line without an end.
+func (t *tailing) close(f *tailed) {
+	t.end(f)
+	f.f.Close()
+	if f.copy != nil {
+		f.copy.Close()
+	}
+}
+
+func (t *tailing) closeAll() {
 	for _, f := range t.files {
-		t.end(f)
-		f.f.Close()
-		if f.copy != nil {
-			f.copy.Close()
-		}
+		t.close(f)
 	}
 }
