@@ -37,8 +37,8 @@ type DiskFault struct {
 	Host NodeID        `json:"host"`
 	// Process is the server whose files it is about; "": all of the host's. A power cut has none.
 	Process string `json:"process,omitempty"`
-	// Bytes is, of short, how many are written, 64 MiB at most (0: half, as well), of corrupt, how many change (0: one),
-	// and of torn, how many are gone (0: half of the file).
+	// Bytes is, of short, how many are written (0: half; 64 MiB at most), of corrupt, how many
+	// change (0: one), and of torn, how many are gone (0: half of the file).
 	Bytes int `json:"bytes,omitempty"`
 	// Path is a pattern for the kind of the file that is corrupted or torn, as in FileTrigger. Of
 	// several files it is the one that was written last.

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -140,39 +141,27 @@ func IsolateAll(hosts, all []NodeID, e Effect) Partition {
 	return Partition{Shape: Complete, Effect: e, Groups: [][]NodeID{hosts, rest}}
 }
 
-// groupsOf says how many groups a resolved shape has, 0 for two or more, and what
+// groupsOf says how many groups a resolved shape has, 0 for two or more, and how many
 // a person gives it.
 var groupsOf = map[Shape]struct {
-	resolved int
-	given    string
+	resolved, least, most int
+	given                 string
 }{
-	Complete:  {0, "two or more groups of hosts"},
-	Partial:   {2, "two groups of hosts"},
-	Simplex:   {2, "two groups of hosts, the one that sends and the one that receives"},
-	Isolated:  {2, "one group of hosts, those to be cut off"},
-	Bridge:    {3, "one group of hosts that join the sides, or that and the two sides"},
-	Ring:      {1, "one group of hosts in their order, or none for all hosts"},
-	LeaderIn:  {2, "one group of hosts that may be cut off, or none for any"},
-	LeaderOut: {2, "one group of hosts that may be cut off, or none for any"},
+	Complete:  {0, 2, math.MaxInt, "two or more groups of hosts"},
+	Partial:   {2, 2, 2, "two groups of hosts"},
+	Simplex:   {2, 2, 2, "two groups of hosts, the one that sends and the one that receives"},
+	Isolated:  {2, 1, 1, "one group of hosts, those to be cut off"},
+	Bridge:    {3, 1, 1, "one group of hosts that join the sides, or that and the two sides"},
+	Ring:      {1, 0, 1, "one group of hosts in their order, or none for all hosts"},
+	LeaderIn:  {2, 0, 1, "one group of hosts that may be cut off, or none for any"},
+	LeaderOut: {2, 0, 1, "one group of hosts that may be cut off, or none for any"},
 }
 
-// TakesGroups says whether a person may give a partition of the shape so many groups.
+// TakesGroups says whether a person may give a partition of the shape so many groups. Those of
+// a resolved one are taken, too.
 func (s Shape) TakesGroups(n int) bool {
-	switch s {
-	case Complete:
-		return n >= 2
-	case Partial, Simplex:
-		return n == 2
-	case Isolated:
-		return n == 1 || n == 2
-	case Bridge:
-		return n == 1 || n == 3
-	case Ring:
-		return n <= 1
-	case LeaderIn, LeaderOut:
-		return n <= 2
-	}
-	return true
+	takes, ok := groupsOf[s]
+	return !ok || takes.least <= n && n <= takes.most || n > 0 && n == takes.resolved
 }
 
 // Takes says which groups a person gives a partition of the shape.

@@ -3,6 +3,7 @@ package model_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -132,6 +133,18 @@ func TestCountLinks(t *testing.T) {
 						t.Errorf("%v: %d links are counted, and there are %d", p, n, len(p.Links()))
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestHowManyGroupsAShapeTakes, of a person and resolved.
+func TestHowManyGroupsAShapeTakes(t *testing.T) {
+	want := map[model.Shape]string{model.Complete: "..234", model.Partial: "..2", model.Simplex: "..2", model.Isolated: ".12", model.Bridge: ".1.3", model.Ring: "01", model.LeaderIn: "012", model.LeaderOut: "012", model.Split: "01234"}
+	for _, s := range model.Shapes() {
+		for n := range 5 {
+			if takes := strings.Contains(want[s], strconv.Itoa(n)); s.TakesGroups(n) != takes {
+				t.Errorf("%s takes %d groups: %v", s, n, !takes)
 			}
 		}
 	}

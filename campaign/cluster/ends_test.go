@@ -198,6 +198,25 @@ func TestWhatComesBesideAnOutcomeIsKnown(t *testing.T) {
 	}
 }
 
+// TestAResultBesideAGivenUpRunIsRemoved, whichever is heard first, and nothing else is asked of the broker.
+func TestAResultBesideAGivenUpRunIsRemoved(t *testing.T) {
+	c := newClass(t)
+	o := c.offer()
+	if err := c.hub.dropResult(t.Context(), "c-1", "c-1-r0001", result{}); err != nil {
+		t.Error(err)
+	}
+	for i, first := range []outcome{{givenUp: true}, {result: result{runner: "m1", Error: "no room"}}} {
+		run := item(i + 1).Run
+		if _, err := c.hub.js.Publish(t.Context(), c.hub.n.subject("result", "c-1", run, "m1"), []byte(`{"error":"no room"}`)); err != nil {
+			t.Fatal(err)
+		}
+		o.tell(run, first)
+		o.tell(run, outcome{givenUp: true})
+		o.settle(run, first)
+	}
+	c.until("no result is left", func() bool { return len(c.left()) == 0 })
+}
+
 // TestTwoMakeOneRun: the first lost touch, and was thought dead. One result counts.
 func TestTwoMakeOneRun(t *testing.T) {
 	c := newClass(t)

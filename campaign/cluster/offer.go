@@ -86,8 +86,8 @@ func (h *Hub) Offer(ctx context.Context, w Work, archive []byte) (*Offer, error)
 
 // read takes the results that came before there was the offer.
 func (h *Hub) read(ctx context.Context, o *Offer) error {
-	return h.eachResult(ctx, o.w.Campaign, "*", func(subject string, r result) error {
-		o.tell(word(subject, 3), outcome{result: r})
+	return h.eachResult(ctx, o.w.Campaign, "*", func(run string, r result) error {
+		o.tell(run, outcome{result: r})
 		return nil
 	})
 }
@@ -229,7 +229,7 @@ func (o *Offer) Run(ctx context.Context, w model.WorkItem, dir string, check fun
 
 // discard removes a result with its record, as if it had not come.
 func (o *Offer) discard(ctx context.Context, run string, r result) error {
-	return o.h.dropResult(ctx, o.h.n.subject("result", o.w.Campaign, run, r.runner), r)
+	return o.h.dropResult(ctx, o.w.Campaign, run, r)
 }
 
 // await hands a run out and waits for its outcome. From time to time it looks whether the item
@@ -344,14 +344,9 @@ func (o *Offer) settle(run string, out outcome) {
 	h := o.h
 	alone := o.takers(run) == 1 && !out.givenUp // else another runner may still make it
 	others := o.close(run, !out.givenUp)
-	errs := []error{
-		h.unpublish(ctx, o.w.Campaign, run),
-	}
-	if out.runner != "" {
-		errs = append(errs, h.dropResult(ctx, h.n.subject("result", o.w.Campaign, run, out.runner), out.result))
-	}
-	for _, r := range others {
-		errs = append(errs, h.dropResult(ctx, h.n.subject("result", o.w.Campaign, run, r.runner), r))
+	errs := []error{h.unpublish(ctx, o.w.Campaign, run)}
+	for _, r := range append(others, out.result) {
+		errs = append(errs, h.dropResult(ctx, o.w.Campaign, run, r))
 	}
 	if !alone {
 		errs = append(errs, h.stopRuns(o.w.Campaign, run, out.Instance), h.dropResults(ctx, o.w.Campaign, run))
@@ -386,16 +381,21 @@ func (o *Offer) close(run string, forget bool) []result {
 // dropResults removes the results of a run that are in the broker. One that is removed before it
 // was heard leaves its record to nobody, so each is read.
 func (h *Hub) dropResults(ctx context.Context, campaign, run string) error {
-	return h.eachResult(ctx, campaign, run, func(subject string, r result) error { return h.dropResult(ctx, subject, r) })
+	return h.eachResult(ctx, campaign, run, func(run string, r result) error { return h.dropResult(ctx, campaign, run, r) })
 }
 
-// dropResult removes a result, and its record.
-func (h *Hub) dropResult(ctx context.Context, subject string, r result) error {
+// dropResult removes a result, and its record. One of no runner, where a run was given up, is
+// nowhere.
+func (h *Hub) dropResult(ctx context.Context, campaign, run string, r result) error {
+	if r.runner == "" {
+		return nil
+	}
+	subject := h.n.subject("result", campaign, run, r.runner)
 	return errors.Join(h.results.Purge(ctx, jetstream.WithPurgeSubject(subject)), h.forget(ctx, r))
 }
 
 // eachResult calls f with the results in the broker, of one run or of all ("*").
-func (h *Hub) eachResult(ctx context.Context, campaign, run string, f func(subject string, r result) error) error {
+func (h *Hub) eachResult(ctx context.Context, campaign, run string, f func(run string, r result) error) error {
 	info, err := h.results.Info(ctx, jetstream.WithSubjectFilter(h.n.subject("result", campaign, run, "*")))
 	if err != nil {
 		return err
@@ -407,7 +407,7 @@ func (h *Hub) eachResult(ctx context.Context, campaign, run string, f func(subje
 			continue
 		}
 		if err == nil {
-			err = f(subject, readResult(subject, m.Data))
+			err = f(word(subject, 3), readResult(subject, m.Data))
 		}
 		errs = append(errs, err)
 	}
@@ -471,7 +471,7 @@ func (h *Hub) heardResult(m jetstream.Msg) {
 	h.beside.run(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, callTime)
 		defer cancel()
-		if err := h.dropResult(ctx, subject, r); err != nil {
+		if err := h.dropResult(ctx, campaign, run, r); err != nil {
 			h.c.Log.Debug("a late result stays", "subject", subject, "err", err)
 		}
 	})

@@ -188,17 +188,16 @@ func withStatus(outcome, err error) error {
 
 // outcome is what the exit status says of a campaign that has ended.
 func outcome(m made, found []wire.Finding, verdicts verdictCount, ci *ciFlags) error {
+	ended := m.ended("the campaign")
 	switch camp := m.campaign; {
-	case m.interrupted:
-		return &exitError{code: exitInterrupted}
-	case camp.State == string(model.CampaignFailed):
-		return fmt.Errorf("the campaign failed: %s", camp.Reason)
+	case m.interrupted || camp.State == string(model.CampaignFailed):
+		return ended
 	case camp.State == string(model.CampaignCancelled) && camp.Spec.StopWhenSuspect && len(camp.Warnings) > 0:
 		return &exitError{exitUndecided, fmt.Errorf("%s: %s", camp.Reason, camp.Warnings[0].Text)}
 	case slices.ContainsFunc(found, func(f wire.Finding) bool { return ci.counts(f.Target, f.Failure) }):
 		return &exitError{code: exitFindings}
-	case camp.State == string(model.CampaignCancelled):
-		return &exitError{exitInterrupted, fmt.Errorf("the campaign was cancelled: %s", camp.Reason)}
+	case ended != nil:
+		return ended
 	case len(camp.Undecided) > 0:
 		return &exitError{exitUndecided, fmt.Errorf("no fault run could be judged, so nothing is known about the target under partitions:\n  %s", strings.Join(camp.Undecided, "\n  "))}
 	case verdicts.decided() == 0:
@@ -416,15 +415,7 @@ func replay(c *cobra.Command, conn *daemonFlags, runsDir string, spec wire.Campa
 		}); err != nil {
 			return err
 		}
-		switch {
-		case m.interrupted:
-			return &exitError{code: exitInterrupted}
-		case camp.State == string(model.CampaignFailed):
-			return fmt.Errorf("the replay failed: %s", camp.Reason)
-		case camp.State == string(model.CampaignCancelled):
-			return &exitError{exitInterrupted, fmt.Errorf("the replay was cancelled: %s", camp.Reason)}
-		}
-		return nil
+		return m.ended("the replay")
 	})
 }
 

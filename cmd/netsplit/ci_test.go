@@ -14,6 +14,7 @@ import (
 	"github.com/jstemmer/go-junit-report/v2/junit"
 
 	"netsplit/api/wire"
+	"netsplit/model"
 )
 
 const hostile = "lost \x1b[31m<b>]]>|`%\xff"
@@ -119,6 +120,23 @@ func TestJUnit(t *testing.T) {
 	f.junit = filepath.Join(t.TempDir(), "none", "out.xml")
 	if err := f.writeJUnit(m, nil, nil); err == nil || !strings.Contains(err.Error(), "JUnit report") {
 		t.Errorf("a file that cannot be written: %v", err)
+	}
+}
+
+// TestACampaignThatWasCancelledIsNoPass, and a finding of it counts.
+func TestACampaignThatWasCancelledIsNoPass(t *testing.T) {
+	m := made{campaign: wire.Campaign{State: string(model.CampaignCancelled), Reason: "cancelled by a user"}}
+	broken := []wire.Finding{{Failure: wire.Failure{Class: string(model.Broken)}}}
+	for _, c := range []struct {
+		err  error
+		code int
+	}{{outcome(m, nil, verdictCount{"pass": 3}, &ciFlags{}), exitInterrupted}, {m.ended("the replay"), exitInterrupted}, {outcome(m, broken, verdictCount{"fail": 1}, &ciFlags{}), exitFindings}} {
+		if e := (*exitError)(nil); !errors.As(c.err, &e) || e.code != c.code {
+			t.Errorf("%v, want status %d", c.err, c.code)
+		}
+	}
+	if m.campaign.State = string(model.CampaignDone); outcome(m, nil, verdictCount{"pass": 3}, &ciFlags{}) != nil || m.ended("the replay") != nil {
+		t.Error("one that is done is one")
 	}
 }
 

@@ -24,6 +24,19 @@ type made struct {
 	interrupted bool
 }
 
+// ended says why what was made is not whole; nil: it is.
+func (m made) ended(what string) error {
+	switch camp := m.campaign; {
+	case m.interrupted:
+		return &exitError{code: exitInterrupted}
+	case camp.State == string(model.CampaignFailed):
+		return fmt.Errorf("%s failed: %s", what, camp.Reason)
+	case camp.State == string(model.CampaignCancelled):
+		return &exitError{exitInterrupted, fmt.Errorf("%s was cancelled: %s", what, camp.Reason)}
+	}
+	return nil
+}
+
 // campaign has one made by a daemon, or by this process with its records in
 // runsDir, shows its progress until it has ended, and has the end told. begun is
 // told of its beginning; nil: nobody is.

@@ -101,14 +101,10 @@ func tellShrunk(out io.Writer, m made, file string, o output) error {
 	if m.dir != "" {
 		fmt.Fprintf(words, "records: %s\n", filepath.Join(m.dir, camp.ID))
 	}
-	switch {
-	case m.interrupted:
-		return &exitError{code: exitInterrupted}
-	case camp.State == string(model.CampaignFailed):
-		return fmt.Errorf("shrinking %s failed: %s", camp.Spec.Replay, camp.Reason)
-	case camp.State == string(model.CampaignCancelled):
-		return &exitError{exitInterrupted, fmt.Errorf("shrinking %s was cancelled: %s", camp.Spec.Replay, camp.Reason)}
-	case len(camp.Shrunk) == 0 || camp.Shrunk[0].All.Failed == 0:
+	if err := m.ended("shrinking " + camp.Spec.Replay); err != nil {
+		return err
+	}
+	if len(camp.Shrunk) == 0 || camp.Shrunk[0].All.Failed == 0 {
 		return &exitError{exitUndecided, fmt.Errorf("nothing is known of what the failure of %s needs", camp.Spec.Replay)}
 	}
 	return nil

@@ -57,9 +57,10 @@ def connect(api=None, token=None, fingerprint=None, cafile=None):
     """Return a client of a daemon; it sends nothing yet.
 
     api is https://HOST:PORT, unix:SOCKET, or 127.0.0.1:PORT; without a token that is your own
-    daemon, as it is without api and without NETSPLIT_API. token is what its --token-file holds. fingerprint is the
-    SHA-256 of its certificate, as netsplit serve prints it; cafile is a file of certificates
-    that sign it. Without either, the authorities of this machine must have signed it.
+    daemon, as it is without api and without NETSPLIT_API. token is what its --token-file
+    holds. fingerprint is the SHA-256 of its certificate, as netsplit serve prints it; cafile
+    is a file of certificates that sign it. Without either, the authorities of this machine
+    must have signed it.
     """
     api = api or os.environ.get("NETSPLIT_API", "")
     token = token or os.environ.get("NETSPLIT_TOKEN", "")
@@ -212,8 +213,8 @@ class Client:
 
         The block begins once it is proved that nothing passes; its end heals, and waits
         until a packet has passed. shape is partial for two groups, isolate for one, and
-        complete for more, unless given; some shapes need no group. most is after how long the daemon heals by itself,
-        should this process be killed. Other fields of a partition, such as only or effect,
+        complete for more, unless given; some shapes need no group. most is after how long
+        the daemon heals by itself, should this process be killed. Other fields of a partition, such as only or effect,
         may be given as the API takes them.
         """
         if not groups and not shape:

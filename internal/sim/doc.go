@@ -1,5 +1,5 @@
 // Package sim is a small simulated system with a partition bug, and a harness
-// that runs explorer's Engine and Core against it as the campaign loop runs
+// that runs the explorer's engine and its search against it as the campaign loop runs
 // them against a real one. It is test support: nothing in production imports
 // it.
 //

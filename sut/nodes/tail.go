@@ -92,7 +92,7 @@ func (t *tailing) look() {
 	t.files = slices.DeleteFunc(t.files, func(f *tailed) bool {
 		t.note(t.read(f))
 		st, err := f.f.Stat()
-		gone := err == nil && numberOf(st).links == 0 && st.Size() <= f.size
+		gone := err == nil && numbers(st).Nlink == 0 && st.Size() <= f.size
 		if gone {
 			t.close(f)
 		}
@@ -106,18 +106,10 @@ type onceFS struct {
 	seen map[inode]string
 }
 
-// inode is the number of a file, and links how many names it has.
-type inode struct {
-	dev, ino uint64
-	links    uint64
-}
+// inode is what os.SameFile compares.
+type inode struct{ dev, ino uint64 }
 
-func numberOf(st fs.FileInfo) (n inode) {
-	if s, ok := st.Sys().(*syscall.Stat_t); ok {
-		n = inode{uint64(s.Dev), s.Ino, uint64(s.Nlink)}
-	}
-	return n
-}
+func numbers(st fs.FileInfo) *syscall.Stat_t { return st.Sys().(*syscall.Stat_t) }
 
 // ReadDir implements fs.ReadDirFS.
 func (o onceFS) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -125,8 +117,7 @@ func (o onceFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := numberOf(st)
-	n.links = 0
+	n := inode{numbers(st).Dev, numbers(st).Ino}
 	if first, ok := o.seen[n]; ok && first != name {
 		return nil, nil
 	}
