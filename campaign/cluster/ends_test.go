@@ -198,23 +198,26 @@ func TestWhatComesBesideAnOutcomeIsKnown(t *testing.T) {
 	}
 }
 
-// TestAResultBesideAGivenUpRunIsRemoved, whichever is heard first, and nothing else is asked of the broker.
-func TestAResultBesideAGivenUpRunIsRemoved(t *testing.T) {
+// TestAResultThatNobodyHeardIsRemovedWithItsRun: the daemon settles a run as a second result comes.
+func TestAResultThatNobodyHeardIsRemovedWithItsRun(t *testing.T) {
 	c := newClass(t)
 	o := c.offer()
-	if err := c.hub.dropResult(t.Context(), "c-1", "c-1-r0001", result{}); err != nil {
-		t.Error(err)
-	}
-	for i, first := range []outcome{{givenUp: true}, {result: result{runner: "m1", Error: "no room"}}} {
+	o.Leave() // and hears nothing
+	for i, out := range []outcome{{givenUp: true}, {result: result{runner: "m2", Error: "no room"}}} {
 		run := item(i + 1).Run
 		if _, err := c.hub.js.Publish(t.Context(), c.hub.n.subject("result", "c-1", run, "m1"), []byte(`{"error":"no room"}`)); err != nil {
 			t.Fatal(err)
 		}
-		o.tell(run, first)
-		o.tell(run, outcome{givenUp: true})
-		o.settle(run, first)
+		o.settle(run, out)
 	}
-	c.until("no result is left", func() bool { return len(c.left()) == 0 })
+	if left := c.left(); len(left) > 0 {
+		t.Errorf("the broker has %s", left)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := c.hub.dropResult(ended, "c-1", "c-1-r0001", result{}); err != nil { // of no runner: the broker is not asked
+		t.Error(err)
+	}
 }
 
 // TestTwoMakeOneRun: the first lost touch, and was thought dead. One result counts.
